@@ -4,9 +4,9 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use runner::PlanRequest;
-use runner::before::only::CellFilters;
-use runner::before::plan_file;
+use runner::matrix::only::CellFilters;
 use runner::matrix::references;
+use runner::prepare::plan_file;
 
 use crate::cli::{Cli, Command};
 

@@ -6,9 +6,9 @@ use std::path::Path;
 use analysis::figures::Figures;
 use record::{Run, RunDir};
 use report::terminal_text;
-use runner::before::bundled_plan::builds_to_fetch;
 use runner::bundle::{Bundle, FINDING, text_in};
 use runner::failure::UsageError;
+use runner::prepare::bundled_plan::builds_to_fetch;
 use runner::{PlanRequest, RunRequest};
 use words::shell_quoted;
 

@@ -3,9 +3,9 @@
 //! ```text
 //! run(request, events)
 //!   │
-//!   ├─ before/     reads the plan and its files, refuses what can't run, finds and tries the builds
-//!   ├─ begin.rs    creates the run directory; resume.rs opens one
-//!   ├─ conduct.rs  measures the cells of the matrix/ in the plan's order, and ends the record
+//!   ├─ prepare/    reads the plan and its files, refuses what can't run, finds and tries the builds
+//!   ├─ run/        begins a run or resumes one
+//!   └─ run/conduct.rs  measures the cells of the matrix/ in the plan's order, and ends the record
 //!   │    │
 //!   │    └─ cell/           one cell, from the start of its target until nothing is left of it
 //!   │         ├─ engines/   starts a target, and stops it
@@ -41,20 +41,17 @@
 
 #![forbid(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
-pub mod before;
-mod begin;
 pub mod bundle;
 mod cell;
-mod conduct;
 pub mod databases;
-mod disk_floor;
 mod engines;
 mod exact;
 mod ground;
 pub mod matrix;
+pub mod prepare;
 mod remote;
 mod replicas;
-mod resume;
+mod run;
 mod session;
 mod step;
 mod turns;
@@ -64,14 +61,15 @@ use load::SystemClock;
 
 use crate::ground::failure::UsageError;
 use crate::remote::LoadRanks;
+use crate::run::{begin, resume};
 
-pub use before::library::{LIBRARY_COMMAND, describe_library};
 pub use cell::isolated::{CELL_COMMAND, CellRequest, run_cell};
-pub use conduct::{Measured, RunEnd, RunOutcome};
 pub use ground::events::{Events, Relay, Silent};
 pub use ground::request::{DATA, ExactRequest, PlanRequest, RESULTS, Repeats, RunRequest};
 pub use ground::{events, failure, host, similar, stop};
+pub use prepare::library::{LIBRARY_COMMAND, describe_library};
 pub use ranks::is_further_rank;
+pub use run::conduct::{Measured, RunEnd, RunOutcome};
 pub use turns::LinkPipes;
 
 /// Runs a plan, or resumes a run. Returns `None` in a process that only made load for another one.

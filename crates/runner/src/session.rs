@@ -6,21 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::SystemClock;
 use plan::{Plan, Reuse};
-use probe::HostContext;
-use record::{Host, Invocation, Status, Warning};
 
-use crate::before::plan_file::PlanFile;
-use crate::cell::isolated::CellRequest;
 use crate::databases::{Databases, RunDatabases};
 use crate::ground::events::Events;
 use crate::ground::failure::UsageError;
-use crate::ground::host;
 use crate::ground::lock::{self, Lock};
 use crate::ground::program::own_path;
 use crate::ground::request::RunRequest;
 use crate::ground::stop;
+use crate::prepare::plan_file::PlanFile;
 use crate::remote::LoadRanks;
-use crate::step::{NO_SYSTEM_CALLS, SystemCalls};
+use crate::step::SystemCalls;
 
 /// The environment of an invocation: its plan, its clock, and its locked data directory.
 pub struct RunSession<'a> {
@@ -102,20 +98,20 @@ impl<'a> RunSession<'a> {
 
     /// Returns the session of a cell's own process, which another process has started.
     pub fn of_cell(
-        request: &CellRequest,
         events: &'a dyn Events,
         file: PlanFile,
         invocation: u32,
+        data_root: &Path,
+        databases: Option<Databases>,
         stop: Arc<AtomicBool>,
     ) -> anyhow::Result<Self> {
-        events.places_known(&request.data, &request.run);
         Ok(Self {
             events,
             system_calls: SystemCalls::of(&file.plan),
             file,
             invocation,
-            data_root: request.data.clone(),
-            databases: request.reuse.as_deref().map(Databases::at),
+            data_root: data_root.to_owned(),
+            databases,
             _own_databases: None,
             executable: own_path()?,
             clock: SystemClock::begin(),
@@ -177,71 +173,6 @@ pub struct SharedSession<'a> {
     executable: &'a Path,
     clock: &'a SystemClock,
     stop: &'a Arc<AtomicBool>,
-}
-
-/// The machine at the beginning of an invocation.
-pub struct Machine {
-    pub host: Host,
-    /// Warnings about results from it, and about the plan on it.
-    pub warnings: Vec<Warning>,
-}
-
-impl Machine {
-    /// Inspects the machine for a run with these needs.
-    pub fn inspect(session: &RunSession<'_>, needs: HostContext<'_>) -> anyhow::Result<Self> {
-        let data_dir = &session.data_root;
-        let (mut host, warnings) = host::describe(HostContext { data_dir, ..needs })?;
-
-        let clock = session.clock.source().into();
-        host.facts.push(("assay_clock".into(), clock));
-
-        let mut machine = Self { host, warnings: Vec::new() };
-        let rank_warnings = session.ranks.iter().flat_map(LoadRanks::warnings);
-        for Warning { code, text } in warnings.into_iter().chain(rank_warnings) {
-            machine.warn(session, &code, text);
-        }
-        if let Some(reason) = session.system_calls.as_ref().and_then(SystemCalls::missing) {
-            let text = format!("system calls can't be counted: {reason}");
-            machine.warn(session, NO_SYSTEM_CALLS, text);
-        }
-
-        Ok(machine)
-    }
-
-    /// Shows a warning, and keeps it for the record.
-    pub fn warn(&mut self, session: &RunSession<'_>, code: &str, text: String) {
-        session.events.warn(Some(code), &text);
-        self.warnings.push(Warning::new(code, text));
-    }
-
-    /// Returns the record of this invocation.
-    pub fn invocation(
-        &self,
-        session: &RunSession<'_>,
-        request: &RunRequest,
-        started_unix_ns: u64,
-    ) -> Invocation {
-        let ranks = session.ranks.as_ref();
-        let shared =
-            session.databases.as_ref().filter(|_| session.file.plan.reuse == Reuse::Always);
-        Invocation {
-            started_unix_ns,
-            ended_unix_ns: None,
-            elapsed_ns: None,
-            status: Status::Incomplete,
-            assay: request.assay.clone(),
-            command: request.command.clone(),
-            only: request.only.clone(),
-            data_dir: session.data_root.display().to_string(),
-            databases_dir: shared.map(|databases| databases.root().display().to_string()),
-            boot_id: host::boot_id(),
-            host_differences: Vec::new(),
-            left_out: Vec::new(),
-            client_hosts: ranks.map(LoadRanks::client_hosts).unwrap_or_default(),
-            fsync: self.host.fsync,
-            disk_floors: Vec::new(),
-        }
-    }
 }
 
 /// Creates the data directory if needed, and returns its full path.

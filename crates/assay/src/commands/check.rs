@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use analysis::settings::{PlanTarget, Settings, declared_differences};
 use plan::Plan;
-use runner::before::commits::{self, Unbuilt};
-use runner::before::locate::{self, Located};
-use runner::before::only::CellFilters;
-use runner::before::plan_file::{self, PlanFile};
-use runner::before::preflight::{not_applicable, reject_impossible};
-use runner::before::{estimate, memory};
 use runner::host::free_bytes;
+use runner::matrix::only::CellFilters;
 use runner::matrix::pace::about;
 use runner::matrix::{factors, matching, references};
+use runner::prepare::commits::{self, Unbuilt};
+use runner::prepare::locate::{self, Located};
+use runner::prepare::plan_file::{self, PlanFile};
+use runner::prepare::preflight::{not_applicable, reject_impossible};
+use runner::prepare::{estimate, memory};
 use runner::{DATA, Events as _, RESULTS};
 
 use super::check_design::design_text;

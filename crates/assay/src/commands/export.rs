@@ -11,8 +11,8 @@ use analysis::compat::{Recorded, refuse_copies};
 use analysis::{compare::Effects, distinct, figures::Row};
 use record::{RecordError, Run, RunDir, StepReader, StepState};
 use report::{ComparedRun, Comparison, Form, LatencyTable, ProfileForm, SecondTable};
-use runner::before::only::CellFilters;
 use runner::failure::{Errors, UsageError};
+use runner::matrix::only::CellFilters;
 
 use super::compare::{self, Answer};
 use crate::cli::{CompareArgs, ExportArgs, ExportFormat, ExportTable};

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use plan::Plan;
-use runner::before::trust;
 use runner::failure::UsageError;
+use runner::prepare::trust;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

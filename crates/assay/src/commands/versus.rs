@@ -6,8 +6,8 @@ use std::io::{ErrorKind, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use builds::Spec;
-use runner::before::estimate;
 use runner::failure::{Errors, UsageError};
+use runner::prepare::estimate;
 use runner::{PlanRequest, RunRequest};
 
 use super::builds::fetch_each;

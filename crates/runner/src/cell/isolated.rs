@@ -21,13 +21,15 @@ use words::{CellKind, EngineHome};
 use super::cell_run::{keep_log, remove_database};
 use super::life::measure;
 use super::record::{begin, end};
-use crate::before::{commits, plan_file, recorded_run};
+use crate::databases::Databases;
 use crate::engines::{self, libraries};
 use crate::exact::{self, Tool};
 use crate::ground::events::{Events, Relay};
 use crate::ground::failure::LOG_LINES;
 use crate::ground::stop;
 use crate::matrix;
+use crate::matrix::repeats::raise_repeats;
+use crate::prepare::{commits, plan_file};
 use crate::session::RunSession;
 use crate::turns::{Frozen, LinkPipes, Seat, TableEnd};
 
@@ -324,7 +326,7 @@ pub fn run_cell(request: &CellRequest, events: &dyn Events) -> anyhow::Result<()
     let run = directory.read_run()?;
 
     let mut file = plan_file::recorded_quietly(&run.plan)?;
-    recorded_run::raise_repeats(&mut file.plan, &run.cells);
+    raise_repeats(&mut file.plan, &run.cells);
     commits::use_recorded(&mut file, &run.builds)?;
 
     let task = matrix::numbered(&file.plan, &run.cells)?
@@ -335,7 +337,10 @@ pub fn run_cell(request: &CellRequest, events: &dyn Events) -> anyhow::Result<()
     // The other process has written this cell's limits into its record.
     let cell_directory = directory.cell(&task.reference)?;
     let record = wait_for_record(&cell_directory)?;
-    let session = RunSession::of_cell(request, events, file, record.invocation, stop)?;
+    events.places_known(&request.data, &request.run);
+    let databases = request.reuse.as_deref().map(Databases::at);
+    let session =
+        RunSession::of_cell(events, file, record.invocation, &request.data, databases, stop)?;
 
     let seat = match &request.pipes {
         Some(pipes) => Some(Seat::linked(pipes, &session.clock)?),

@@ -16,7 +16,6 @@
 mod entry;
 mod key;
 mod manifest;
-mod order;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -29,7 +28,6 @@ pub use entry::Entry;
 pub use key::{Key, KeyPart};
 pub(crate) use manifest::Contents;
 pub use manifest::{KeptFile, Manifest};
-pub(crate) use order::{after_loaders, with_loader};
 
 use crate::ground::failure::UsageError;
 use crate::ground::host::{free_bytes, random_id};

@@ -5,9 +5,9 @@ use plan::Build;
 
 use super::sql::SqlTarget;
 use super::{BuildFacts, EngineRow};
-use crate::before::trials::Configs;
 use crate::cell::cell_run::CellRun;
 use crate::cell::target::{Leftovers, RunningTarget};
+use crate::prepare::trials::Configs;
 use crate::workloads::sql::LoadEngine;
 
 /// The engine that stores nothing.

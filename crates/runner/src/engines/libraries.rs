@@ -22,12 +22,12 @@ use workload::insert::keyed::Keyed;
 use workload::kv::Kv;
 
 use super::{BuildFacts, EngineRow};
-use crate::before::installed::Installed;
-use crate::before::library;
-use crate::before::plan_file::PlanFile;
-use crate::before::trials::{Configs, Trial};
 use crate::cell::cell_run::{CellRun, keep_log, remove_database};
 use crate::cell::target::{Leftovers, NextOpening, RunningTarget, Stopped, TargetSteps};
+use crate::prepare::installed::Installed;
+use crate::prepare::library;
+use crate::prepare::plan_file::PlanFile;
+use crate::prepare::trials::{Configs, Trial};
 use crate::workloads::insert::InsertRunner;
 use crate::workloads::kv::KvRunner;
 use crate::workloads::{LibrarySteps, WorkloadRunner};

@@ -12,9 +12,9 @@ use engine::SetupError;
 use plan::{Build, Engine};
 use record::{BuiltCommit, FileHash};
 
-use crate::before::trials::Configs;
 use crate::cell::cell_run::CellRun;
 use crate::cell::target::RunningTarget;
+use crate::prepare::trials::Configs;
 use crate::workloads::sql::LoadEngine;
 
 /// An engine that assay can find, try and measure.

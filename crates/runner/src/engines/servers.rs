@@ -18,13 +18,13 @@ use words::Secret;
 
 use super::sql::{Preparation, SqlTarget};
 use super::{BuildFacts, EngineRow};
-use crate::before::estimate;
-use crate::before::installed::Installed;
-use crate::before::trials::{Configs, ITS_REPLICAS};
 use crate::cell::cell_run::{CellRun, remove_database};
 use crate::cell::target::{Leftovers, RunningTarget};
 use crate::ground::host::random_id;
 use crate::ground::program::own_path;
+use crate::prepare::estimate;
+use crate::prepare::installed::Installed;
+use crate::prepare::trials::{Configs, ITS_REPLICAS};
 use crate::remote::LoadRanks;
 use crate::replicas::{Replicas, Replication};
 use crate::session::RunSession;

@@ -7,12 +7,12 @@ use plan::{BUNDLED, Build, BuildSource, Engine};
 
 use super::sql::SqlTarget;
 use super::{BuildFacts, EngineRow};
-use crate::before::installed::Installed;
-use crate::before::library;
-use crate::before::trials::{Configs, Trial};
 use crate::cell::cell_run::CellRun;
 use crate::cell::target::{Leftovers, RunningTarget};
 use crate::ground::failure::UsageError;
+use crate::prepare::installed::Installed;
+use crate::prepare::library;
+use crate::prepare::trials::{Configs, Trial};
 
 /// The folder of a database, in its target's directory.
 pub const FOLDER: &str = "sqlite";

@@ -3,9 +3,9 @@
 use plan::{Order, Plan};
 use record::CellRef;
 
-use crate::before::only::CellFilters;
-use crate::before::plan_file::{self, PlanFile};
+use super::only::CellFilters;
 use crate::ground::request::PlanRequest;
+use crate::prepare::plan_file::{self, PlanFile};
 
 /// The minimum number of repeats: fewer give no usable spread.
 const REPEATS: u32 = 5;

@@ -15,7 +15,7 @@ use record::{CellKey, CellRef, Run, RunDir};
 use super::Matrix;
 use super::growth::GrowingRun;
 use super::incomplete::resume_command;
-use crate::before::only::CellFilters;
+use super::only::CellFilters;
 use crate::ground::events::{JudgedComparison, JudgedRepeat, NextRepeat};
 
 /// The fewest repeats of pairs with a verdict: an interval of two values that holds at any time has

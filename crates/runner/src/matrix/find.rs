@@ -10,11 +10,11 @@ use record::{CellKey, CellRef, RateSearch, Run, RunDir};
 
 use super::Matrix;
 use super::growth::GrowingRun;
-use crate::before::only::CellFilters;
-use crate::before::plan_file::{self, PlanFile};
-use crate::before::recorded_run::raise_repeats;
+use super::only::CellFilters;
+use super::repeats::raise_repeats;
 use crate::ground::events::{Events, NextRate};
 use crate::ground::failure::UsageError;
+use crate::prepare::plan_file::{self, PlanFile};
 
 /// The variant without a rate.
 const UNLIMITED: &str = "unlimited";

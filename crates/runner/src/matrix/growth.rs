@@ -9,11 +9,11 @@ use plan::{Plan, UntilDecided};
 use record::{CellRef, RateSearch, Run, RunDir};
 
 use super::decided::OpenComparisons;
+use super::only::CellFilters;
+use super::repeats::raise_repeats;
 use super::{Matrix, decided, find, references, steps_of_variants};
-use crate::before::only::CellFilters;
-use crate::before::plan_file::PlanFile;
-use crate::before::recorded_run::raise_repeats;
 use crate::ground::events::Events;
+use crate::prepare::plan_file::PlanFile;
 
 /// What adds cells to a run.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,8 @@
 //! * [`pace`] estimates how long the rest takes, from the cells that were measured.
 //! * `failures` says which cells are left out after a failure.
 //! * `growth` adds cells while a search for a rate goes on ([`find`]), or until all comparisons are
-//!   decided (`decided`); [`against_itself`] adds those of a twin.
+//!   decided (`decided`); [`against_itself`] adds those of a twin, and `repeats` more of the same.
+//! * [`only`] selects cells, and `loaders` says which of them wait for another's database.
 //! * [`incomplete`] counts what is left for the next invocation.
 
 pub mod against_itself;
@@ -16,7 +17,10 @@ pub(crate) mod failures;
 pub mod find;
 pub(crate) mod growth;
 pub mod incomplete;
+pub(crate) mod loaders;
+pub mod only;
 pub mod pace;
+pub(crate) mod repeats;
 
 use std::ops::Range;
 use std::time::Duration;
@@ -27,8 +31,8 @@ use plan::{Plan, Workload};
 use record::{AloneStep, CellKey, CellRef, RunDir, Status, WorkloadSteps};
 use words::CellKind;
 
-use crate::before::estimate::{self, Estimate};
-use crate::before::only::CellFilters;
+use crate::prepare::estimate::{self, Estimate};
+use only::CellFilters;
 use pace::{Pace, about};
 
 /// A cell to measure.
@@ -270,7 +274,7 @@ pub fn steps_of_variants(plan: &Plan) -> Vec<WorkloadSteps> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::before::preflight::not_applicable;
+    use crate::prepare::preflight::not_applicable;
 
     const PLAN: &str = r#"
         clients = [1, 8]

@@ -21,9 +21,9 @@ use super::protocol::{
     CellOrder, ConnectionInfo, EndedPart, Numbered, Order, Report, decode, encode,
 };
 use super::reach::reachable;
-use crate::before::plan_file;
 use crate::engines;
 use crate::ground::failure::{self, failure_of};
+use crate::prepare::plan_file;
 use crate::step::sampling::{Reading, Sampling};
 use crate::step::{cpu, seen_states};
 use crate::turns::StepClock;

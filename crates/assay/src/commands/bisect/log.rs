@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use analysis::bisect::{Search, Trial, TrialResult};
 use anyhow::Context as _;
-use runner::before::trust;
+use runner::prepare::trust;
 use serde::{Deserialize, Serialize};
 
 use crate::commands::own_log;

@@ -10,9 +10,9 @@ use anyhow::Context as _;
 use builds::{Manifest, Spec};
 use plan::{Build, BuildSource, Engine, Excerpt, Plan, Resolved};
 use record::{Run, RunDir};
-use runner::before::plan_file::{self, PlanFile};
 use runner::bundle::refused_values;
 use runner::failure::UsageError;
+use runner::prepare::plan_file::{self, PlanFile};
 use words::EngineHome;
 
 use super::finding::ChosenFinding;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use analysis::tune::{EndedPhase, Goal, Phase, PhaseResult};
 use anyhow::Context as _;
 use plan::Plan;
-use runner::before::trust;
 use runner::events::PlanDiagnostics;
 use runner::failure::PlanRefused;
+use runner::prepare::trust;
 use serde::{Deserialize, Serialize};
 
 use crate::commands::own_log;

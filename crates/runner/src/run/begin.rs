@@ -7,11 +7,8 @@ use plan::{Plan, Reuse};
 use probe::HostContext;
 use record::{CellRef, Failure, RateSearch, RecordError, Run, RunDir, Target};
 
-use crate::before::only::CellFilters;
-use crate::before::plan_file::{self, PlanFile};
-use crate::before::{commits, estimate, locate, memory, preflight};
-use crate::conduct::{OpenRun, RunOutcome, conduct};
-use crate::databases::{after_loaders, with_loader};
+use super::conduct::{OpenRun, RunOutcome, conduct};
+use super::machine::Machine;
 use crate::exact;
 use crate::ground::events::Events;
 use crate::ground::failure::{UsageError, failure_of};
@@ -20,10 +17,14 @@ use crate::ground::time::unix_now_ns;
 use crate::ground::{host, lock};
 use crate::matrix::decided::REPEATS_WITH_VERDICT;
 use crate::matrix::growth::Growth;
+use crate::matrix::loaders::{after_loaders, with_loader};
+use crate::matrix::only::CellFilters;
 use crate::matrix::pace::about;
 use crate::matrix::{self, Matrix, Task, against_itself, find};
+use crate::prepare::plan_file::{self, PlanFile};
+use crate::prepare::{commits, estimate, locate, memory, preflight};
 use crate::remote::LoadRanks;
-use crate::session::{Machine, RunSession};
+use crate::session::RunSession;
 
 /// Begins a run of a plan and measures its cells.
 pub fn begin(

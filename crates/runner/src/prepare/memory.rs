@@ -105,7 +105,7 @@ fn cache_bytes(engine: Engine, text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::before::plan_file;
+    use crate::prepare::plan_file;
 
     #[test]
     fn caches_that_exceed_the_memory_are_found_in_each_notation() {

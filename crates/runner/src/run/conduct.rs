@@ -6,8 +6,8 @@ use load::Clock as _;
 use plan::Plan;
 use record::{CellKey, Run, RunDir, Status};
 
+use super::disk_floor;
 use crate::cell;
-use crate::disk_floor;
 use crate::ground::events::{MatrixProgress, NameLengths};
 use crate::ground::failure::AndCleanUp as _;
 use crate::ground::host::free_bytes;

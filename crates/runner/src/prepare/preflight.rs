@@ -369,7 +369,7 @@ mod tests {
     use std::fmt::Write as _;
 
     use super::*;
-    use crate::before::plan_file;
+    use crate::prepare::plan_file;
 
     fn plan_of(configs: &str) -> PlanFile {
         let text = format!("[workload.insert]\n[build.a]\nsqlite = \"bundled\"\n{configs}");

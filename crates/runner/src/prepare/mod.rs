@@ -13,8 +13,7 @@
 //! * [`locate`] finds and tries the builds. [`memory`] and [`estimate`] compare what a run needs
 //!   with this machine.
 //! * [`bundled_plan`] says what the plan of a bundle, which may be a stranger's, can't say.
-//! * [`only`] selects cells.
-//! * `recorded_run` is the run that is resumed, and `trust` says whether its author is trusted.
+//! * [`trust`] says whether the author of a record is trusted.
 
 pub mod bundled_plan;
 pub mod commits;
@@ -23,10 +22,8 @@ pub(crate) mod installed;
 pub(crate) mod library;
 pub mod locate;
 pub mod memory;
-pub mod only;
 pub mod plan_file;
 pub mod preflight;
-pub(crate) mod recorded_run;
 pub(crate) mod trials;
 pub mod trust;
 pub mod turns;

@@ -2,10 +2,10 @@
 
 use plan::{Cell, Plan};
 
-use crate::matrix::Task;
+use super::Task;
 
 /// Moves each cell whose database another target loads after the first cell of that target.
-pub(crate) fn after_loaders(plan: &Plan, tasks: &mut Vec<Task>) {
+pub fn after_loaders(plan: &Plan, tasks: &mut Vec<Task>) {
     let mut waiting = std::mem::take(tasks);
     while !waiting.is_empty() {
         // The first one goes on if all wait for each other.
@@ -31,7 +31,7 @@ fn is_after_loader(plan: &Plan, ordered: &[Task], waiting: &[Task], task: &Task)
 
 /// Returns a cell, and the one that would load its database if that is another target's: its build
 /// belongs to the database's key, whether or not it is measured.
-pub(crate) fn with_loader(plan: &Plan, cell: Cell) -> impl Iterator<Item = Cell> {
+pub fn with_loader(plan: &Plan, cell: Cell) -> impl Iterator<Item = Cell> {
     let loader = plan.targets[cell.target].load_with;
     std::iter::once(cell).chain(loader.map(|target| Cell { target, ..cell }))
 }

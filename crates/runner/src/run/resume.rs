@@ -5,13 +5,10 @@ use std::path::{Path, PathBuf};
 use analysis::compat::host_differences;
 use record::{CellKey, Invocation, Run, RunDir, Status};
 
-use crate::before::only::CellFilters;
-use crate::before::plan_file::{self, PlanFile};
-use crate::before::recorded_run::{self, LockedRun};
-use crate::before::{commits, locate, preflight, trust};
-use crate::begin::{design_record, needs, refuse_load_ranks, target_records};
-use crate::conduct::{OpenRun, RunEnd, RunOutcome, conduct};
-use crate::databases::after_loaders;
+use super::begin::{design_record, needs, refuse_load_ranks, target_records};
+use super::conduct::{OpenRun, RunEnd, RunOutcome, conduct};
+use super::machine::Machine;
+use super::recorded_run::{self, LockedRun};
 use crate::exact;
 use crate::ground::events::Events;
 use crate::ground::failure::UsageError;
@@ -20,9 +17,14 @@ use crate::ground::request::{ExactRequest, Repeats, RunRequest, SIMULATE};
 use crate::ground::time::unix_now_ns;
 use crate::matrix::growth::Growth;
 use crate::matrix::incomplete::IncompleteCells;
+use crate::matrix::loaders::after_loaders;
+use crate::matrix::only::CellFilters;
+use crate::matrix::repeats::{self, MoreRepeats, raise_repeats};
 use crate::matrix::{self, Matrix, Task};
+use crate::prepare::plan_file::{self, PlanFile};
+use crate::prepare::{commits, locate, preflight, trust};
 use crate::remote::LoadRanks;
-use crate::session::{Machine, RunSession};
+use crate::session::RunSession;
 use words::CellKind;
 
 /// The key of a plan that adds the opposite targets to those of its design.
@@ -114,7 +116,7 @@ fn fold_over(request: &RunRequest, run: &mut Run, events: &dyn Events) -> anyhow
 
     let file = recorded_run::plan(&run.plan, &request.plan, events)?;
     let mut file = plan_file::with_set_instead(&file, FOLD_OVER, "true")?;
-    recorded_run::raise_repeats(&mut file.plan, &run.cells);
+    raise_repeats(&mut file.plan, &run.cells);
     // In a full design, each target has its opposite.
     if file.plan.targets.len() == run.targets.len() {
         let message = "the design has all opposite targets already";
@@ -164,7 +166,7 @@ fn add_repeats(
 
     let count = run.cells.len();
 
-    let more = recorded_run::MoreRepeats {
+    let more = MoreRepeats {
         repeats: match request.repeats {
             Some(Repeats::Count(repeats)) => repeats,
             Some(Repeats::UntilDecided) | None => 0,
@@ -173,7 +175,7 @@ fn add_repeats(
         is_exact: request.exact.is_some(),
     };
 
-    recorded_run::add_repeats(&mut file.plan, &mut run.cells, more, &request.only)?;
+    repeats::add_repeats(&mut file.plan, &mut run.cells, more, &request.only)?;
     // Whoever adds repeats after a comparison may have chosen to by what it showed.
     let has_more = run.cells[count..].iter().any(|cell| cell.key.kind.is_measured());
     run.is_open_ended |= has_more && had_pairs;
@@ -271,7 +273,7 @@ fn plan_of(
         None => recorded_run::plan(&run.plan, &request.plan, events)?,
     };
 
-    recorded_run::raise_repeats(&mut file.plan, &run.cells);
+    raise_repeats(&mut file.plan, &run.cells);
     commits::use_recorded(&mut file, &run.builds)?;
     preflight::reject_impossible(&file)?;
 

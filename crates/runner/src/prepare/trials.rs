@@ -298,7 +298,7 @@ fn add_once(targets: &mut Vec<String>, target: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::before::plan_file;
+    use crate::prepare::plan_file;
 
     fn refused(reason: &str) -> Tried {
         let causes = vec![format!("config: {reason}")];
