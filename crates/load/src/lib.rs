@@ -60,7 +60,7 @@ pub use clock::{Clock, SystemClock};
 pub use collect::{ConnectionThreads, LatencyKind, OpCount, Progress, Sink};
 pub use merge::{ConnectionKinds, Merge};
 pub use run::run;
-pub use step::{Limits, StepEnd, StepOutcome};
+pub use step::{Limits, StepEnd, StepOutcome, Totals};
 pub use tally::new_histogram;
 pub use thread_use::{ThreadMeter, own_cpu_wait_ns};
 pub use turns::{Gate, Turn, TurnClock, Work};

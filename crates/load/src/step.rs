@@ -41,6 +41,9 @@ pub enum StepEnd {
     Interrupted,
 }
 
+/// Totals of operations, by their kind.
+pub type Totals = BTreeMap<String, Ops>;
+
 /// The outcome of a step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StepOutcome {
@@ -55,8 +58,8 @@ pub struct StepOutcome {
     pub connections: Vec<Connection>,
     /// The summaries of the connections for the workload; empty unless the step is complete.
     pub summaries: Summaries,
-    /// Totals by kind of operation.
-    pub totals: BTreeMap<String, Ops>,
+    /// The totals of all connections.
+    pub totals: Totals,
     /// The longest time that one connection waited for the collector: a stall caused by assay
     /// itself.
     pub handover_wait_ns_max: u64,

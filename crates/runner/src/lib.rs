@@ -61,7 +61,7 @@ use load::SystemClock;
 
 use crate::ground::failure::UsageError;
 use crate::remote::LoadRanks;
-use crate::run::{begin, resume};
+use crate::run::{begin, load_rank, resume};
 
 pub use cell::isolated::{CELL_COMMAND, CellRequest, run_cell};
 pub use ground::events::{Events, Relay, Silent};
@@ -86,7 +86,7 @@ pub fn run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Option<R
 
     let (clock, stop) = (SystemClock::begin(), stop::watch_under_mpirun()?);
     if job.rank() > 0 {
-        remote::serve(job, &request.assay, clock, &stop)?;
+        load_rank::serve(job, &request.assay, clock, &stop)?;
         return Ok(None);
     }
 

@@ -3,7 +3,7 @@
 //! * [`request`] is what a caller asks for, and [`events`] what it is told.
 //! * [`failure`] says what went wrong, and [`stop`] ends a run in an orderly way.
 //! * [`lock`] keeps other processes out of a directory.
-//! * [`host`], [`program`], [`time`] and [`threads`] ask the system.
+//! * [`host`], [`program`], [`time`], [`threads`] and [`server_threads`] ask the system.
 //! * [`similar`] proposes names.
 
 pub mod events;
@@ -12,6 +12,7 @@ pub mod host;
 pub(crate) mod lock;
 pub(crate) mod program;
 pub(crate) mod request;
+pub(crate) mod server_threads;
 pub mod similar;
 pub mod stop;
 pub(crate) mod threads;

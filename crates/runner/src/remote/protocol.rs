@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use workload::{ClientShare, Summaries};
 
 use super::hosts::RankHost;
-use crate::workloads::Totals;
+use load::Totals;
 
 /// An order of rank 0.
 #[derive(Debug, Serialize, Deserialize)]

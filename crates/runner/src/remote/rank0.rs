@@ -16,7 +16,7 @@ use super::hosts::{self, RankHost, first_on_host};
 use super::protocol::{CellOrder, Order, Report};
 use super::ranked_step::{RankedOutcome, RankedStep};
 use super::reach::Listeners;
-use crate::workloads::Totals;
+use load::Totals;
 
 /// The load ranks of a run.
 pub struct LoadRanks {

@@ -17,7 +17,7 @@ use super::channel::{ANSWER_NS, RankChannel, SILENT_NS};
 use super::clock::ClockOffset;
 use super::hosts::first_on_host;
 use super::protocol::{ConnectionInfo, EndedPart, Order, Report};
-use crate::workloads::on_this_host;
+use crate::ground::server_threads::on_this_host;
 
 /// The interval between looks for messages while a step runs, in which each look takes a processor
 /// from the server for 20 us.

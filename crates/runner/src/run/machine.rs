@@ -7,8 +7,7 @@ use record::{Host, Invocation, Status, Warning};
 use crate::ground::host;
 use crate::ground::request::RunRequest;
 use crate::remote::LoadRanks;
-use crate::session::RunSession;
-use crate::step::{NO_SYSTEM_CALLS, SystemCalls};
+use crate::session::{NO_SYSTEM_CALLS, RunSession, SystemCalls};
 
 /// The machine at the beginning of an invocation.
 pub struct Machine {

@@ -49,7 +49,6 @@ use commands::Moment;
 use remarks::note_unfinished;
 pub use sink::{cpu, seen_states};
 use system_calls::CellCalls;
-pub(crate) use system_calls::{NO_SYSTEM_CALLS, SystemCalls};
 
 /// Runs the steps of a cell.
 pub struct StepRunner<'a> {

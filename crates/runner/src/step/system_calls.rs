@@ -1,36 +1,13 @@
 //! Counts the engine's system calls in a step, if the plan says so.
 
-use std::sync::Arc;
-
-use plan::Plan;
-use probe::{CountedThreads, SystemCallCounting, SystemCallEvents};
+use probe::{CountedThreads, SystemCallCounting};
 use record::{Step, Warning};
-use words::{CellKind, EngineHome, SystemCallCounts, SystemCallSet};
+use words::{CellKind, EngineHome, SystemCallCounts};
 
-/// The code of the warning that nothing is counted in a run.
-pub(crate) const NO_SYSTEM_CALLS: &str = "host::no-system-calls";
+use crate::session::SystemCalls;
+
 /// The code of the warning that nothing, or not everything, is counted in a step.
 const UNKNOWN_IN_STEP: &str = "step::system-calls";
-
-/// The tracepoints of the kinds that the plan counts, or why they can't be counted.
-#[derive(Clone)]
-pub(crate) struct SystemCalls(Arc<Result<SystemCallEvents, String>>);
-
-impl SystemCalls {
-    /// Registers the tracepoints; returns `None` if the plan counts nothing.
-    pub(crate) fn of(plan: &Plan) -> Option<Self> {
-        if plan.system_calls == SystemCallSet::Off {
-            return None;
-        }
-        let events = SystemCallEvents::open(plan.system_calls.names());
-        Some(Self(Arc::new(events.map_err(|error| error.to_string()))))
-    }
-
-    /// Returns the reason why nothing can be counted on this host, and what to do about it.
-    pub(crate) fn missing(&self) -> Option<&str> {
-        self.0.as_ref().as_ref().err().map(String::as_str)
-    }
-}
 
 /// The way in which the system calls of a cell are counted.
 #[derive(Clone)]
@@ -66,10 +43,7 @@ impl CellCalls {
             }
         };
 
-        let counting = match self.calls.0.as_ref() {
-            Ok(events) => events.begin(&threads).map_err(|error| error.to_string()),
-            Err(reason) => Err(reason.clone()),
-        };
+        let counting = self.calls.begin(&threads);
         StepCalls { is_known_missing: self.calls.missing().is_some(), counting }
     }
 }

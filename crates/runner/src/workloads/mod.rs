@@ -9,21 +9,17 @@ pub mod kv;
 pub mod sql;
 pub mod sysbench;
 
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use engine::{
     Engine, Error, IndexRows, KeyValueEngine, Observer, SettleLimits, Settled, SqlEngine, Table,
 };
+use load::Totals;
 use plan::Settle;
-use record::{Ops, StatementPlan, Step};
+use record::{StatementPlan, Step};
 use workload::{Check, LoadState, OpKind, Summaries, Task};
 
 use crate::replicas::{Replication, TableContents};
-
-/// Totals of all connections of a step, by kind of operation.
-pub type Totals = BTreeMap<String, Ops>;
 
 /// A started engine, as the steps of a cell use it.
 pub trait StepEngine: Sync {
@@ -222,26 +218,4 @@ pub trait WorkloadRunner {
 /// Returns whether no operation of that kind failed.
 fn none_failed(totals: &Totals, kind: OpKind) -> bool {
     totals.get(kind.name).is_none_or(|totals| totals.failed == 0)
-}
-
-/// Finds the server threads of tasks, if the server is on this host.
-pub fn find_server_threads(engine: &dyn Engine, tasks: &mut [Task]) {
-    if engine.process_id().is_none() {
-        return;
-    }
-    for task in tasks {
-        task.server_thread = on_this_host(engine, task.program.server_thread());
-    }
-}
-
-/// Returns a thread ID that the server reports, if it is one of the server's threads or children on
-/// this host. In a container, or behind a proxy, the server reports thread IDs of another host.
-pub fn on_this_host(engine: &dyn Engine, tid: Option<u32>) -> Option<u32> {
-    let server = engine.process_id()?;
-    tid.filter(|tid| is_thread_of(server, *tid))
-}
-
-fn is_thread_of(server: u32, tid: u32) -> bool {
-    Path::new(&format!("/proc/{server}/task/{tid}")).exists()
-        || probe::state_and_parent(tid).is_some_and(|(_, parent)| parent == server)
 }

@@ -16,14 +16,14 @@ use record::{Assay, IntervalRow, LoadPause};
 use workload::Task;
 use workload::sysbench::Options;
 
-use super::hosts::RankHost;
-use super::protocol::{
-    CellOrder, ConnectionInfo, EndedPart, Numbered, Order, Report, decode, encode,
-};
-use super::reach::reachable;
 use crate::engines;
 use crate::ground::failure::{self, failure_of};
 use crate::prepare::plan_file;
+use crate::remote::hosts::RankHost;
+use crate::remote::protocol::{
+    CellOrder, ConnectionInfo, EndedPart, Numbered, Order, Report, decode, encode,
+};
+use crate::remote::reach::reachable;
 use crate::step::sampling::{Reading, Sampling};
 use crate::step::{cpu, seen_states};
 use crate::turns::StepClock;

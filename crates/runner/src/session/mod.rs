@@ -1,5 +1,7 @@
 //! What all cells of an invocation share.
 
+mod system_calls;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +18,8 @@ use crate::ground::request::RunRequest;
 use crate::ground::stop;
 use crate::prepare::plan_file::PlanFile;
 use crate::remote::LoadRanks;
-use crate::step::SystemCalls;
+
+pub(crate) use system_calls::{NO_SYSTEM_CALLS, SystemCalls};
 
 /// The environment of an invocation: its plan, its clock, and its locked data directory.
 pub struct RunSession<'a> {
