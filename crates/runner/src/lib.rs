@@ -42,20 +42,17 @@
 #![forbid(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 pub mod bundle;
-mod cell;
+mod cells;
 pub mod databases;
-mod engines;
-mod exact;
 mod ground;
 pub mod matrix;
 pub mod prepare;
 mod remote;
-mod replicas;
 mod run;
 mod session;
-mod step;
+mod steps;
+mod targets;
 mod turns;
-mod workloads;
 
 use load::SystemClock;
 
@@ -63,7 +60,7 @@ use crate::ground::failure::UsageError;
 use crate::remote::LoadRanks;
 use crate::run::{begin, load_rank, resume};
 
-pub use cell::isolated::{CELL_COMMAND, CellRequest, run_cell};
+pub use cells::isolated::{CELL_COMMAND, CellRequest, run_cell};
 pub use ground::events::{Events, Relay, Silent};
 pub use ground::request::{DATA, ExactRequest, PlanRequest, RESULTS, Repeats, RunRequest};
 pub use ground::{events, failure, host, similar, stop};

@@ -10,9 +10,9 @@ use super::installed::{missing_spec, not_fetched_at};
 use super::plan_file::{PlanFile, refusal};
 use super::trials::{Configs, ITS_REPLICAS, Refusal, Trial, Trials, Tried};
 use super::{estimate, trials};
-use crate::engines;
 use crate::ground::events::Events;
 use crate::ground::failure::{Errors, failure_of, is_usage};
+use crate::targets::engines;
 
 /// Returns true if one of these cells has a server that assay starts on this host.
 pub fn has_local_server(plan: &Plan, mut cells: impl Iterator<Item = plan::Cell>) -> bool {

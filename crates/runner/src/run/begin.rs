@@ -9,7 +9,6 @@ use record::{CellRef, Failure, RateSearch, RecordError, Run, RunDir, Target};
 
 use super::conduct::{OpenRun, RunOutcome, conduct};
 use super::machine::Machine;
-use crate::exact;
 use crate::ground::events::Events;
 use crate::ground::failure::{UsageError, failure_of};
 use crate::ground::request::{DATA, PlanRequest, RunRequest, SIMULATE};
@@ -25,6 +24,7 @@ use crate::prepare::plan_file::{self, PlanFile};
 use crate::prepare::{commits, estimate, locate, memory, preflight};
 use crate::remote::LoadRanks;
 use crate::session::RunSession;
+use crate::steps::exact;
 
 /// Begins a run of a plan and measures its cells.
 pub fn begin(

@@ -7,7 +7,7 @@ use plan::Plan;
 use record::{CellKey, Run, RunDir, Status};
 
 use super::disk_floor;
-use crate::cell;
+use crate::cells::{group, isolated, life};
 use crate::ground::events::{MatrixProgress, NameLengths};
 use crate::ground::failure::AndCleanUp as _;
 use crate::ground::host::free_bytes;
@@ -19,7 +19,6 @@ use crate::matrix::growth::{GrowingRun, Growth};
 use crate::matrix::incomplete::IncompleteCells;
 use crate::matrix::{Matrix, Task, steps_of_variants};
 use crate::session::RunSession;
-use crate::turns;
 
 /// A run whose record is open, with the cells to measure.
 pub(crate) struct OpenRun {
@@ -242,7 +241,7 @@ impl Rounds {
             let began = SystemTime::now();
             let statuses = match &matrix.tasks[group.clone()] {
                 [task] => vec![run_cell(session, directory, task)?],
-                tasks => turns::group::run(session, directory, tasks)?,
+                tasks => group::run(session, directory, tasks)?,
             };
             // Cells that take turns last as long as the group, in which each works for its share.
             let took = began.elapsed().unwrap_or_default() / group.len() as u32;
@@ -333,10 +332,10 @@ fn name_lengths(plan: &Plan, tasks: &[Task]) -> NameLengths {
 
 /// Measures one cell. A library runs in a process of its own.
 fn run_cell(session: &RunSession<'_>, directory: &RunDir, task: &Task) -> anyhow::Result<Status> {
-    if cell::isolated::has_own_process(session, task.cell) {
-        cell::isolated::run(session, directory, &task.reference, task.cell, None)
+    if isolated::has_own_process(session, task.cell) {
+        isolated::run(session, directory, &task.reference, task.cell, None)
     } else {
-        cell::life::run(session, directory, &task.reference, task.cell, None)
+        life::run(session, directory, &task.reference, task.cell, None)
     }
 }
 

@@ -16,7 +16,6 @@ use record::{Assay, IntervalRow, LoadPause};
 use workload::Task;
 use workload::sysbench::Options;
 
-use crate::engines;
 use crate::ground::failure::{self, failure_of};
 use crate::prepare::plan_file;
 use crate::remote::hosts::RankHost;
@@ -24,10 +23,11 @@ use crate::remote::protocol::{
     CellOrder, ConnectionInfo, EndedPart, Numbered, Order, Report, decode, encode,
 };
 use crate::remote::reach::reachable;
-use crate::step::sampling::{Reading, Sampling};
-use crate::step::{cpu, seen_states};
+use crate::steps::sampling::{Reading, Sampling};
+use crate::steps::{cpu, seen_states};
+use crate::targets::engines;
+use crate::targets::workloads::sql::{LoadEngine, SqlWorkload};
 use crate::turns::StepClock;
-use crate::workloads::sql::{LoadEngine, SqlWorkload};
 
 /// The interval between looks for orders.
 const POLL: Duration = Duration::from_millis(1);

@@ -9,7 +9,6 @@ use super::begin::{design_record, needs, refuse_load_ranks, target_records};
 use super::conduct::{OpenRun, RunEnd, RunOutcome, conduct};
 use super::machine::Machine;
 use super::recorded_run::{self, LockedRun};
-use crate::exact;
 use crate::ground::events::Events;
 use crate::ground::failure::UsageError;
 use crate::ground::lock::Lock;
@@ -25,6 +24,7 @@ use crate::prepare::plan_file::{self, PlanFile};
 use crate::prepare::{commits, locate, preflight, trust};
 use crate::remote::LoadRanks;
 use crate::session::RunSession;
+use crate::steps::exact;
 use words::CellKind;
 
 /// The key of a plan that adds the opposite targets to those of its design.

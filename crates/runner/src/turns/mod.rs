@@ -6,9 +6,9 @@
 //! target b       ████        │   ██  ██      ██  ██     │    ████        │   ██  ██
 //! ```
 //!
-//! Cells of one variant, number of clients and repeat form a group. Each cell lives on its own
-//! thread as it would without turns, and all of them sit at one [`Table`]. Only one works at a
-//! time:
+//! Cells of one variant, number of clients and repeat form a [`group`](crate::cells::group). Each
+//! cell lives on its own thread as it would without turns, and all of them sit at one [`Table`].
+//! Only one works at a time:
 //!
 //! * Outside of the load, a cell works alone, until its next load is ready.
 //! * When the loads of all cells are ready, the [`conductor`] gives them turns in the order of
@@ -21,7 +21,6 @@ pub mod clock;
 pub mod conductor;
 pub mod events;
 pub mod frozen;
-pub mod group;
 pub mod link;
 pub mod order;
 mod pace;

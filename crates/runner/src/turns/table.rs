@@ -166,7 +166,7 @@ impl Table {
     }
 
     /// Removes a cell that has ended, or never began.
-    pub(super) fn leave(&self, cell: usize) {
+    pub fn leave(&self, cell: usize) {
         let mut places = lock(&self.places);
         places[cell].stage = Stage::Left;
         places[cell].load = None;

@@ -7,12 +7,12 @@ use plan::{BUNDLED, Build, BuildSource, Engine};
 
 use super::sql::SqlTarget;
 use super::{BuildFacts, EngineRow};
-use crate::cell::cell_run::CellRun;
-use crate::cell::target::{Leftovers, RunningTarget};
 use crate::ground::failure::UsageError;
 use crate::prepare::installed::Installed;
 use crate::prepare::library;
 use crate::prepare::trials::{Configs, Trial};
+use crate::targets::running::{Leftovers, RunningTarget};
+use crate::targets::site::CellSite;
 
 /// The folder of a database, in its target's directory.
 pub const FOLDER: &str = "sqlite";
@@ -55,7 +55,7 @@ impl EngineRow for Sqlite {
         })
     }
 
-    fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
+    fn start(&self, cell: &mut CellSite<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
         let build = cell.build();
         let library = if build.source == BuildSource::Bundled {
             sqlite::Library::bundled()

@@ -22,15 +22,15 @@ use workload::insert::keyed::Keyed;
 use workload::kv::Kv;
 
 use super::{BuildFacts, EngineRow};
-use crate::cell::cell_run::{CellRun, keep_log, remove_database};
-use crate::cell::target::{Leftovers, NextOpening, RunningTarget, Stopped, TargetSteps};
 use crate::prepare::installed::Installed;
 use crate::prepare::library;
 use crate::prepare::plan_file::PlanFile;
 use crate::prepare::trials::{Configs, Trial};
-use crate::workloads::insert::InsertRunner;
-use crate::workloads::kv::KvRunner;
-use crate::workloads::{LibrarySteps, WorkloadRunner};
+use crate::targets::running::{Leftovers, NextOpening, RunningTarget, Stopped, TargetSteps};
+use crate::targets::site::{CellSite, keep_log, remove_database};
+use crate::targets::workloads::insert::InsertRunner;
+use crate::targets::workloads::kv::KvRunner;
+use crate::targets::workloads::{LibrarySteps, WorkloadRunner};
 
 /// The directory of a database, in its target's directory.
 pub const DIRECTORY: &str = "database";
@@ -80,7 +80,7 @@ impl<L: KeyValueLibrary> EngineRow for LibraryRow<L> {
         })
     }
 
-    fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
+    fn start(&self, cell: &mut CellSite<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
         // The cell's own process, which runs the library.
         engine::check_preloaded(&cell.config().env, std::process::id())?;
         let library = L::load(Path::new(&Installed::of(cell.build())?.place))?;
@@ -174,7 +174,7 @@ enum KeyValueWorkload {
 
 impl KeyValueWorkload {
     /// Returns the workload of a cell.
-    fn of(cell: &CellRun<'_>) -> anyhow::Result<Self> {
+    fn of(cell: &CellSite<'_>) -> anyhow::Result<Self> {
         let (clients, seed) = (cell.planned.clients, cell.session.plan().seed);
         match cell.workload() {
             Workload::Kv(kv) => Ok(Self::Sequence(Box::new(Kv::new(kv, clients, seed)))),
@@ -218,7 +218,7 @@ impl<L: KeyValueLibrary> RunningTarget for LibraryTarget<L> {
         &self.database
     }
 
-    fn prepare(&mut self, cell: &mut CellRun<'_>) -> anyhow::Result<()> {
+    fn prepare(&mut self, cell: &mut CellSite<'_>) -> anyhow::Result<()> {
         if let Some(load_settings) = self.load_settings.take() {
             record_load_settings(cell, load_settings)?;
             cell.directory.write(cell.record)?;
@@ -226,7 +226,7 @@ impl<L: KeyValueLibrary> RunningTarget for LibraryTarget<L> {
         Ok(())
     }
 
-    fn steps(&mut self, _: &CellRun<'_>) -> anyhow::Result<TargetSteps<'_>> {
+    fn steps(&mut self, _: &CellSite<'_>) -> anyhow::Result<TargetSteps<'_>> {
         let (database, is_loading) = (&self.database, self.is_loading);
         let lacks = database.lacks();
         let is_insert = matches!(self.workload, KeyValueWorkload::Insert(_));
@@ -276,7 +276,7 @@ struct Reopening<L> {
 }
 
 impl<L: KeyValueLibrary> NextOpening for Reopening<L> {
-    fn open(self: Box<Self>, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
+    fn open(self: Box<Self>, cell: &mut CellSite<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
         let Self { library, workload, data_dir, after_load } = *self;
         cell.set_load_log_aside()?;
 
@@ -308,7 +308,10 @@ impl<L: KeyValueLibrary> NextOpening for Reopening<L> {
 
 /// Records the load's settings that differ from those of the other steps, and those that the config
 /// declares for the load.
-fn record_load_settings(cell: &mut CellRun<'_>, load_settings: Vec<Setting>) -> anyhow::Result<()> {
+fn record_load_settings(
+    cell: &mut CellSite<'_>,
+    load_settings: Vec<Setting>,
+) -> anyhow::Result<()> {
     let declared = cell.config().declared();
     let later = cell.record.settings.clone();
 
@@ -353,7 +356,7 @@ fn declares_for_load(declared: &[(String, String)], name: &str) -> bool {
 }
 
 /// Warns about options of the config that this version lacks.
-fn warn_of_left_out_options(cell: &mut CellRun<'_>, database: &impl KeyValueEngine) {
+fn warn_of_left_out_options(cell: &mut CellSite<'_>, database: &impl KeyValueEngine) {
     let left_out = database.left_out_options();
     if !left_out.is_empty() {
         let text = format!(

@@ -22,7 +22,7 @@ use super::in_turn::take_turns;
 use super::sorting::{Connection, EngineCode, sorted};
 use super::window::{self, Phase, Window, WindowSize};
 use crate::ground::program::own_path;
-use crate::workloads::StepEngine;
+use crate::targets::workloads::StepEngine;
 
 /// Counts the work of the steps of a cell.
 pub struct Counting {

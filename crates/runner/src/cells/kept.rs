@@ -8,39 +8,27 @@
 //! The cell that loads goes the same way as the others: its later steps, too, begin on a copy of
 //! the kept files, with a server that has just started.
 
-use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use anyhow::{Context, bail};
-use engine::{Copied, CopyOptions, DataDir, copy_database, set_page_cache};
+use engine::set_page_cache;
 use plan::Checks;
-use record::{KeptDatabase, PageCache, Setting};
+use record::{KeptDatabase, PageCache};
 use workload::LoadState;
 
 use super::cell_run::CellRun;
 use super::database_key::key_of;
-use super::target::Leftovers;
 use crate::databases::{Contents, Databases, Entry, Key, Loaded, require_space};
 use crate::ground::failure::UsageError;
 use crate::ground::host::memory_bytes;
-use crate::workloads::{StepEngine, WorkloadRunner};
+use crate::targets::part::Part;
+use crate::targets::running::Leftovers;
+use crate::targets::site::CellSite;
+use crate::targets::workloads::{StepEngine, WorkloadRunner};
 
-/// The part of a cell's steps that its target runs.
+/// A load whose database is to be kept, as far as its steps have shown.
 #[derive(Default)]
-pub enum Part {
-    /// All steps.
-    #[default]
-    All,
-    /// The steps that load a database to keep.
-    Load(LoadPart),
-    /// The steps after the load, on a copy of a kept database.
-    Rest(Box<Entry>),
-}
-
-/// The steps that load a database to keep.
-#[derive(Default)]
-pub struct LoadPart {
+pub struct Load {
     /// The workload's knowledge of the database; `None` until the steps are complete.
     state: Option<LoadState>,
     /// The first check of the data that failed.
@@ -55,7 +43,7 @@ pub struct SharedLoad {
 
 impl SharedLoad {
     /// Returns the database that a cell shares with others; `None` if it has its own.
-    pub fn of(cell: &CellRun<'_>) -> anyhow::Result<Option<Self>> {
+    pub fn of(cell: &CellSite<'_>) -> anyhow::Result<Option<Self>> {
         let Some(databases) = &cell.session.databases else {
             return Ok(None);
         };
@@ -69,7 +57,7 @@ impl SharedLoad {
     }
 
     /// Returns the kept database. One that is damaged is not used, but replaced.
-    pub fn find(&self, cell: &mut CellRun<'_>) -> Option<Entry> {
+    pub fn find(&self, cell: &mut CellSite<'_>) -> Option<Entry> {
         let found = self.databases.find(&self.key).and_then(|found| match found {
             Some(entry) => self.verified(cell, entry).map(Some),
             None => Ok(None),
@@ -90,7 +78,7 @@ impl SharedLoad {
     ///
     /// # Errors
     /// A file has changed.
-    fn verified(&self, cell: &CellRun<'_>, entry: Entry) -> anyhow::Result<Entry> {
+    fn verified(&self, cell: &CellSite<'_>, entry: Entry) -> anyhow::Result<Entry> {
         // What this run has written a moment ago was hashed then.
         if entry.manifest.made_by == cell.run_id()? || entry.verify_if_cheap()? {
             return Ok(entry);
@@ -108,7 +96,8 @@ impl SharedLoad {
     /// # Errors
     /// The load left wrong data, or the database can't be kept.
     pub fn keep(&self, cell: &mut CellRun<'_>, leftovers: &Leftovers) -> anyhow::Result<Entry> {
-        let Part::Load(load) = std::mem::take(&mut cell.part) else {
+        let CellRun { site: cell, load, .. } = cell;
+        let Some(load) = load.take() else {
             bail!("the cell has loaded no database");
         };
 
@@ -152,7 +141,7 @@ impl SharedLoad {
 
 /// Refuses a cell whose database another target loads, and which has none: its own load would be
 /// another's.
-pub fn refuse_without_loader(cell: &CellRun<'_>) -> anyhow::Result<()> {
+pub fn refuse_without_loader(cell: &CellSite<'_>) -> anyhow::Result<()> {
     let Some(loader) = cell.loader() else {
         return Ok(());
     };
@@ -167,7 +156,7 @@ pub fn refuse_without_loader(cell: &CellRun<'_>) -> anyhow::Result<()> {
 }
 
 /// Makes the cell run its steps after the load on a copy of a kept database.
-pub fn use_copy(cell: &mut CellRun<'_>, entry: Entry, is_made_here: bool) -> anyhow::Result<()> {
+pub fn use_copy(cell: &mut CellSite<'_>, entry: Entry, is_made_here: bool) -> anyhow::Result<()> {
     require_space(&cell.session.data_root, entry.manifest.bytes())?;
 
     entry.note_use(&cell.run_id()?)?;
@@ -191,78 +180,15 @@ pub fn use_copy(cell: &mut CellRun<'_>, entry: Entry, is_made_here: bool) -> any
 }
 
 impl CellRun<'_> {
-    /// Returns the numbers of the steps that the target runs, from 0.
-    pub fn part_of_steps(&self) -> Range<usize> {
-        let loaded = self.workload().steps_that_load();
-        let count = self.record.steps.len();
-        match self.part {
-            Part::All => 0..count,
-            Part::Load(_) => 0..loaded,
-            Part::Rest(_) => loaded..count,
-        }
-    }
-
-    /// Returns the directory with the files of a kept database, of which the target gets a copy.
-    pub fn database_to_copy(&self) -> Option<PathBuf> {
-        match &self.part {
-            Part::Rest(entry) => Some(entry.data()),
-            Part::All | Part::Load(_) => None,
-        }
-    }
-
-    /// Returns the settings of the engine while it loaded the database that the target copies.
-    pub fn settings_of_load(&self) -> Option<Vec<Setting>> {
-        match &self.part {
-            Part::Rest(entry) => Some(entry.manifest.load_settings.clone()),
-            Part::All | Part::Load(_) => None,
-        }
-    }
-
-    /// Copies the kept database into the directory of a target, if there is one to copy. Returns
-    /// whether there is.
-    pub fn copy_kept_database(&mut self, data_dir: &DataDir) -> anyhow::Result<bool> {
-        let Some(database) = self.database_to_copy() else {
-            return Ok(false);
-        };
-
-        let options = CopyOptions {
-            owner_before: rustix::process::geteuid().as_raw(),
-            owner_after: None,
-            stop: &self.session.stop,
-        };
-
-        match copy_database(&database, data_dir.path(), &options) {
-            Ok(copied) => self.note_copy(copied),
-            Err(error) => {
-                // A failed cell must leave no files. The next one wipes what can't be removed now.
-                let _ = data_dir.clone().remove();
-                return Err(error).context("the kept database can't be copied");
-            }
-        }
-
-        Ok(true)
-    }
-
-    /// Records how the target's copy was made.
-    pub fn note_copy(&mut self, copied: Copied) {
-        if let Some(database) = &mut self.record.database {
-            database.files = copied.files;
-            database.cloned = copied.cloned;
-            database.bytes = copied.bytes;
-            database.copy_ns = copied.took.as_nanos() as u64;
-        }
-    }
-
-    /// Records how long a program took to upgrade the target's copy.
-    pub fn note_upgrade(&mut self, took: Option<Duration>) {
-        if let Some(database) = &mut self.record.database {
-            database.upgrade_ns = took.map(|took| took.as_nanos() as u64);
-        }
+    /// Makes the target run the steps that load a database to keep.
+    pub fn begin_load(&mut self) {
+        self.site.part = Part::Load;
+        self.load = Some(Load::default());
     }
 
     /// Records how long the target took to start on its copy.
     pub fn note_start(&mut self, took_ns: u64) {
-        let Some(database) = &mut self.record.database else {
+        let Some(database) = &mut self.site.record.database else {
             return;
         };
         // Copying and upgrading have times of their own.
@@ -284,13 +210,13 @@ impl CellRun<'_> {
             seconds(database.open_ns)
         );
 
-        self.session.events.say(&text);
+        self.site.session.events.say(&text);
     }
 
     /// Notes whether a step of the load left wrong data.
     pub fn note_step(&mut self, step: &record::Step) {
         let wrong = step.checks.iter().find(|check| !check.holds);
-        if let (Part::Load(load), Some(wrong)) = (&mut self.part, wrong) {
+        if let (Some(load), Some(wrong)) = (&mut self.load, wrong) {
             let text = format!(
                 "after step `{}`, {} is {}, expected {}",
                 step.name, wrong.what, wrong.found, wrong.expected
@@ -301,7 +227,7 @@ impl CellRun<'_> {
 
     /// Notes what the workload knows at the end of the steps that load.
     pub fn note_state(&mut self, runner: &dyn WorkloadRunner) {
-        if let Part::Load(load) = &mut self.part {
+        if let Some(load) = &mut self.load {
             load.state = runner.state();
         }
     }
@@ -310,7 +236,7 @@ impl CellRun<'_> {
 /// Gives the workload its knowledge of a copied database, and compares the two. Then warms or
 /// cleans the page cache, in which a cell would otherwise find what happens to be there.
 pub fn begin_on_copy(
-    cell: &mut CellRun<'_>,
+    cell: &mut CellSite<'_>,
     engine: &dyn StepEngine,
     runner: &mut dyn WorkloadRunner,
     leftovers: &Leftovers,
@@ -362,7 +288,7 @@ pub fn begin_on_copy(
 /// Reads the files of a database into the page cache, as a load leaves them. If they are too large
 /// for that, or the page cache counts toward a limit of the target, removes them instead.
 fn set_caches(
-    cell: &CellRun<'_>,
+    cell: &CellSite<'_>,
     data: &Path,
     owner: u32,
     bytes: u64,

@@ -18,12 +18,9 @@ use plan::Config;
 use record::{Cell, CellDir, CellRef, Failure, RunDir, Status};
 use words::{CellKind, EngineHome};
 
-use super::cell_run::{keep_log, remove_database};
 use super::life::measure;
 use super::record::{begin, end};
 use crate::databases::Databases;
-use crate::engines::{self, libraries};
-use crate::exact::{self, Tool};
 use crate::ground::events::{Events, Relay};
 use crate::ground::failure::LOG_LINES;
 use crate::ground::stop;
@@ -31,6 +28,9 @@ use crate::matrix;
 use crate::matrix::repeats::raise_repeats;
 use crate::prepare::{commits, plan_file};
 use crate::session::RunSession;
+use crate::steps::exact::{self, Tool};
+use crate::targets::engines::{self, libraries};
+use crate::targets::site::{keep_log, remove_database};
 use crate::turns::{Frozen, LinkPipes, Seat, TableEnd};
 
 /// The hidden command by which this program runs one cell in a process of its own:
@@ -192,7 +192,7 @@ fn command(
     args: Vec<OsString>,
 ) -> anyhow::Result<CellCommand> {
     let executable = &session.executable;
-    let Some(tool) = Tool::of(session, planned)? else {
+    let Some(tool) = Tool::of(session.plan(), planned)? else {
         return Ok(CellCommand { program: executable.clone(), args });
     };
 

@@ -10,12 +10,14 @@
 //! * [`sink`] and [`sampling`] record what happens while the load runs.
 //! * [`evidence`] and [`replicas`] read what the engine and its replicas say afterward.
 //! * [`system_calls`] counts the engine's system calls while the load runs.
+//! * [`exact`] counts the engine's work instead of time.
 //! * [`commands`] runs the plan's commands before and after all of that.
 //! * [`remarks`] judges the step by its own behavior.
 
 mod commands;
 mod connections;
 mod evidence;
+pub mod exact;
 mod measure;
 mod profiling;
 mod remarks;
@@ -33,19 +35,20 @@ use load::Clock as _;
 use plan::{Checks, StepPolicy, StepRun};
 use probe::{Sample, Sampler};
 use record::{
-    CellDir, Counter, HostColumn, Settle, Status, Step, StepKind, StepWriter, StorageSize, Warning,
+    CellDir, Counter, HostColumn, Settle, Status, Step, StepKind, StepWriter, StorageSize,
 };
 use words::CellKind;
 
-use crate::exact::Counting;
 use crate::ground::failure::{LOG_LINES, failure_of};
 use crate::ground::time::unix_now_ns;
 use crate::remote::LostRank;
 use crate::session::RunSession;
+use crate::targets::site::CellNotes;
+use crate::targets::workloads::{StepEngine, WorkloadRunner};
 use crate::turns::{Placing, Seat, StepClock};
-use crate::workloads::{StepEngine, WorkloadRunner};
 pub use commands::Commands;
 use commands::Moment;
+use exact::Counting;
 use remarks::note_unfinished;
 pub use sink::{cpu, seen_states};
 use system_calls::CellCalls;
@@ -74,15 +77,6 @@ pub struct StepRunner<'a> {
     system_calls: Option<CellCalls>,
     /// The commands around each step, if the plan has some.
     commands: Option<Commands>,
-}
-
-/// Warnings and reasons that apply to every step of a cell.
-#[derive(Clone, Default)]
-pub struct CellNotes {
-    /// Warnings about the results.
-    pub warnings: Vec<Warning>,
-    /// The reasons why no step can be valid.
-    pub shortfalls: Vec<String>,
 }
 
 impl<'a> StepRunner<'a> {

@@ -19,7 +19,7 @@ use plan::Settle;
 use record::{StatementPlan, Step};
 use workload::{Check, LoadState, OpKind, Summaries, Task};
 
-use crate::replicas::{Replication, TableContents};
+use crate::targets::replicas::{Replication, TableContents};
 
 /// A started engine, as the steps of a cell use it.
 pub trait StepEngine: Sync {

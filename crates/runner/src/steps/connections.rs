@@ -9,9 +9,9 @@ use record::{Check, Step};
 use workload::Task;
 
 use super::StepRunner;
-use crate::exact::{CountedLoad, Counting, StepToCount};
 use crate::ground::server_threads::find_server_threads;
 use crate::remote::{LoadRanks, RankedStep};
+use crate::steps::exact::{CountedLoad, Counting, StepToCount};
 
 /// Connections that still wait for a reply this long after the end of the step are cut off.
 const GRACE: Duration = Duration::from_secs(300);

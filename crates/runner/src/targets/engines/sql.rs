@@ -6,12 +6,12 @@ use record::Status;
 use workload::ClientShare;
 use workload::sysbench::Options;
 
-use crate::cell::cell_run::CellRun;
-use crate::cell::tables;
-use crate::cell::target::{Leftovers, RunningTarget, Stopped, TargetSteps};
-use crate::replicas::{Replication, StoppedReplicas};
-use crate::workloads::SqlSteps;
-use crate::workloads::sql::SqlWorkload;
+use crate::targets::replicas::{Replication, StoppedReplicas};
+use crate::targets::running::{Leftovers, RunningTarget, Stopped, TargetSteps};
+use crate::targets::site::CellSite;
+use crate::targets::tables;
+use crate::targets::workloads::SqlSteps;
+use crate::targets::workloads::sql::SqlWorkload;
 
 /// A running SQL engine.
 pub struct SqlTarget<E: SqlEngine> {
@@ -39,7 +39,7 @@ pub trait Preparation<E> {
     /// Starts or finds its replicas, and waits until they follow; `None` if there are none.
     fn prepare(
         &mut self,
-        cell: &mut CellRun<'_>,
+        cell: &mut CellSite<'_>,
         engine: &E,
     ) -> anyhow::Result<Option<Box<dyn Replication>>>;
 }
@@ -60,7 +60,7 @@ impl<E: SqlEngine> SqlTarget<E> {
     }
 
     /// Creates tables on the engine, and on replicas that get no definitions from it.
-    fn create(&mut self, cell: &mut CellRun<'_>, tables: &[Table]) -> anyhow::Result<()> {
+    fn create(&mut self, cell: &mut CellSite<'_>, tables: &[Table]) -> anyhow::Result<()> {
         let mut session = self.engine.connect()?;
         if self.is_foreign {
             tables::make(&self.engine, &mut session, tables, |table| cell.note_table(table))?;
@@ -88,14 +88,14 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
         &self.engine
     }
 
-    fn prepare(&mut self, cell: &mut CellRun<'_>) -> anyhow::Result<()> {
+    fn prepare(&mut self, cell: &mut CellSite<'_>) -> anyhow::Result<()> {
         if let Some(preparation) = &mut self.preparation {
             self.replication = preparation.prepare(cell, &self.engine)?;
         }
         Ok(())
     }
 
-    fn make_tables(&mut self, cell: &mut CellRun<'_>) -> anyhow::Result<()> {
+    fn make_tables(&mut self, cell: &mut CellSite<'_>) -> anyhow::Result<()> {
         let options = Options {
             seed: cell.session.plan().seed,
             nonce: cell.nonce(),
@@ -131,7 +131,7 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
         self.create(cell, &tables)
     }
 
-    fn steps(&mut self, cell: &CellRun<'_>) -> anyhow::Result<TargetSteps<'_>> {
+    fn steps(&mut self, cell: &CellSite<'_>) -> anyhow::Result<TargetSteps<'_>> {
         let workload = self.workload.as_mut().context("the tables were not made")?;
 
         let replication = self.replication.as_deref();
@@ -143,7 +143,11 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
         })
     }
 
-    fn drop_tables(&mut self, cell: &mut CellRun<'_>, ended: Option<Status>) -> anyhow::Result<()> {
+    fn drop_tables(
+        &mut self,
+        cell: &mut CellSite<'_>,
+        ended: Option<Status>,
+    ) -> anyhow::Result<()> {
         self.session = None;
         let Some(noted) = self.noted else {
             return Ok(());
@@ -164,7 +168,7 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
 
     fn stop_replicas(
         &mut self,
-        cell: &mut CellRun<'_>,
+        cell: &mut CellSite<'_>,
         ended: Option<Status>,
     ) -> anyhow::Result<()> {
         let Some(replication) = self.replication.take() else {

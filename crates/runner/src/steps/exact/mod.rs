@@ -5,7 +5,7 @@
 //! * [`Counting`](counting::Counting) switches callgrind on and off, and sorts what it counted.
 //!
 //! A server runs under callgrind by itself. An engine that is a library runs with the client in a
-//! process of its own ([`isolated`](crate::cell::isolated)), whose functions are sorted into the
+//! process of its own ([`isolated`](crate::cells::isolated)), whose functions are sorted into the
 //! engine's and the client's.
 
 mod counting;
@@ -18,12 +18,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use engine::{DataDir, Wrapper};
-use plan::Simulate;
+use plan::{Plan, Simulate};
 use profile::callgrind::{Callgrind, Options};
 use words::CellKind;
 
 use crate::ground::failure::UsageError;
-use crate::session::RunSession;
 
 pub use counting::{CountedLoad, CountedStep, Counting, StepToCount};
 
@@ -50,12 +49,11 @@ impl Tool {
     ///
     /// # Errors
     /// Callgrind is not installed.
-    pub fn of(session: &RunSession<'_>, planned: plan::Cell) -> anyhow::Result<Option<Self>> {
+    pub fn of(plan: &Plan, planned: plan::Cell) -> anyhow::Result<Option<Self>> {
         if planned.kind != CellKind::Exact {
             return Ok(None);
         }
 
-        let plan = session.plan();
         let engine = plan.builds[plan.targets[planned.target].build].engine;
 
         let options = Options {

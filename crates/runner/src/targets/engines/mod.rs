@@ -12,10 +12,10 @@ use engine::SetupError;
 use plan::{Build, Engine};
 use record::{BuiltCommit, FileHash};
 
-use crate::cell::cell_run::CellRun;
-use crate::cell::target::RunningTarget;
 use crate::prepare::trials::Configs;
-use crate::workloads::sql::LoadEngine;
+use crate::targets::running::RunningTarget;
+use crate::targets::site::CellSite;
+use crate::targets::workloads::sql::LoadEngine;
 
 /// An engine that assay can find, try and measure.
 pub trait EngineRow: Sync {
@@ -24,7 +24,7 @@ pub trait EngineRow: Sync {
 
     /// Finds the build of a cell, and starts its target on an empty directory or attaches to it.
     /// Leaves nothing behind if that fails.
-    fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>>;
+    fn start(&self, cell: &mut CellSite<'_>) -> anyhow::Result<Box<dyn RunningTarget>>;
 
     /// Connects a load rank to the target of a cell, which has this URL if it is a server.
     fn connect(&self, _url: Option<&str>) -> anyhow::Result<Box<dyn LoadEngine>> {

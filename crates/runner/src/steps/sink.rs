@@ -12,7 +12,7 @@ use super::system_calls::{CellCalls, StepCalls};
 use crate::ground::events::Events;
 use crate::ground::failure;
 use crate::ground::time::unix_now_ns;
-use crate::replicas::Replication;
+use crate::targets::replicas::Replication;
 use crate::turns::{Placing, Seat, StepClock};
 
 /// The time from the beginning of counting to the start of the load, for its threads to fall

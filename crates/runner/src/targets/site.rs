@@ -1,25 +1,19 @@
-//! A cell while it is measured: what belongs to it in the plan, its record so far, and its files.
+//! A cell as its target sees it: what belongs to it in the plan, its record so far, and its files.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use engine::notation;
-use engine::{DataDir, Engine, LogParser, SqlEngine, Table};
+use engine::{DataDir, SqlEngine, Table, Wrapper};
 use plan::Workload;
-use record::{
-    Cell, CellDir, Limit, LogEvent, RunDir, ServerHost, Setting, StepNotApplicable, Warning,
-};
+use record::{Cell, CellDir, Limit, RunDir, Warning};
 
-use super::kept::Part;
+use super::part::Part;
 use super::tables;
-use super::target::Leftovers;
-use crate::exact::Tool;
 use crate::session::RunSession;
-use crate::step::CellNotes;
-use crate::turns::Seat;
 
-/// A cell that is being measured.
-pub struct CellRun<'a> {
+/// The site of a cell, on which its target is built. A target gets no more than this of its cell.
+pub struct CellSite<'a> {
     pub session: &'a RunSession<'a>,
     /// The run's directory.
     pub run: &'a RunDir,
@@ -27,30 +21,34 @@ pub struct CellRun<'a> {
     pub record: &'a mut Cell,
     /// The cell in the plan.
     pub planned: plan::Cell,
-    /// Its seat among the cells that take turns; `None` if it is measured alone.
-    pub seat: Option<&'a Seat>,
-    /// The tool that counts the engine's work, if the cell is exact.
-    pub tool: Option<Tool>,
+    /// The tool under which a server runs; `None` if it runs by itself.
+    pub wrapper: Option<&'a dyn Wrapper>,
     /// Keep the database when the cell has ended.
     pub keep: bool,
     /// The URL at which load ranks reach the server; `None` for an engine without one.
     pub url: Option<String>,
     /// The steps that the target runs.
     pub part: Part,
-    /// The events of the engine's log so far.
-    events: Vec<LogEvent>,
     /// Warnings for every step, and reasons why none can be valid.
     notes: CellNotes,
 }
 
-impl<'a> CellRun<'a> {
+/// Warnings and reasons that apply to every step of a cell.
+#[derive(Clone, Default)]
+pub struct CellNotes {
+    /// Warnings about the results.
+    pub warnings: Vec<Warning>,
+    /// The reasons why no step can be valid.
+    pub shortfalls: Vec<String>,
+}
+
+impl<'a> CellSite<'a> {
     pub fn new(
         session: &'a RunSession<'a>,
         run: &'a RunDir,
         directory: &'a CellDir,
         record: &'a mut Cell,
         planned: plan::Cell,
-        seat: Option<&'a Seat>,
     ) -> Self {
         Self {
             session,
@@ -58,12 +56,10 @@ impl<'a> CellRun<'a> {
             directory,
             record,
             planned,
-            seat,
-            tool: None,
+            wrapper: None,
             keep: session.plan().keep_data,
             url: None,
             part: Part::All,
-            events: Vec::new(),
             notes: CellNotes::default(),
         }
     }
@@ -135,14 +131,6 @@ impl<'a> CellRun<'a> {
         }
     }
 
-    /// Records that the engine can't run a step.
-    pub fn leave_out(&mut self, step: &str, why: String) -> anyhow::Result<()> {
-        let text = format!("`{step}` is not applicable to `{}`: {why}", self.record.key.target);
-        self.session.events.warn(Some("workload::not-applicable"), &text);
-        self.record.not_applicable.push(StepNotApplicable { step: step.to_owned(), why });
-        Ok(self.directory.write(self.record)?)
-    }
-
     /// Returns a number that differs between attempts at the cell: each starts at another time.
     pub fn nonce(&self) -> u64 {
         self.record.started_unix_ns
@@ -151,35 +139,6 @@ impl<'a> CellRun<'a> {
     /// Returns warnings for every step, and reasons why none can be valid.
     pub fn notes(&self) -> &CellNotes {
         &self.notes
-    }
-
-    /// Removes the databases of a target unless they should be kept.
-    pub fn remove(&self, leftovers: Leftovers) -> anyhow::Result<()> {
-        let Some(data_dir) = leftovers.data_dir.filter(|_| !self.keep) else {
-            return Ok(());
-        };
-
-        let removed = data_dir.remove();
-        for home in leftovers.replica_homes {
-            remove_database(&home, self.build().engine.name());
-        }
-
-        // Only if nothing else is in it.
-        let _ = fs_err::remove_dir(self.home());
-
-        removed.context("the database can't be removed")
-    }
-
-    /// Copies the log of a stopped engine into the record, and adds its events.
-    pub fn keep_log_and_events(&mut self, log: EngineLog) -> anyhow::Result<()> {
-        if let Some(path) = &log.path {
-            keep_log(self.directory, path)?;
-        }
-
-        match log.parser {
-            Some(parser) => self.keep_events(parser),
-            None => Ok(()),
-        }
     }
 
     /// Gives the kept log of the load another name, before the target is opened again.
@@ -205,55 +164,6 @@ impl<'a> CellRun<'a> {
         Ok(self.run.read_run()?.id)
     }
 
-    /// Adds the events of the kept log to the record.
-    fn keep_events(&mut self, parser: LogParser) -> anyhow::Result<()> {
-        let log = self.directory.log_path();
-        if !log.exists() {
-            return Ok(());
-        }
-
-        match engine::log_events(&log, parser) {
-            Ok(events) => self.events.extend(events),
-            Err(error) => {
-                let text = format!("the events of the engine's log can't be read: {error}");
-                self.note("engine::log", &[text]);
-                return Ok(());
-            }
-        }
-
-        Ok(self.directory.write_log_events(&self.events)?)
-    }
-
-    /// Records the engine's version, settings and limits.
-    pub fn describe(&mut self, engine: &dyn Engine) -> anyhow::Result<()> {
-        let is_first = self.record.engine_version.is_empty();
-
-        self.record.engine_version = engine.version().into();
-        self.record.embedded = engine.capabilities().embedded;
-        self.record.server_host =
-            if engine.is_on_other_host() { ServerHost::Remote } else { ServerHost::Local };
-        self.record.settings = engine.settings()?;
-
-        // An embedded engine runs in this process.
-        let process = engine.process_id().or(self.record.embedded.then(std::process::id));
-        self.record.settings.extend(process.map(engine::runtime_settings).unwrap_or_default());
-
-        if is_first {
-            self.note_limits(engine.limits());
-        }
-
-        self.record.settings.extend(limit_settings(self.record));
-
-        let config = self.config();
-        for (name, value) in config.replica_options().into_iter().chain(config.surroundings()) {
-            self.record.settings.push(Setting::new(name, value));
-        }
-
-        self.describe_settings()?;
-        self.directory.write(self.record)?;
-        Ok(())
-    }
-
     /// Records the meaning of settings, and which of the declared ones the engine does not have.
     pub fn describe_settings(&mut self) -> anyhow::Result<()> {
         let declared = self.session.file.declared(self.config())?;
@@ -276,18 +186,6 @@ impl<'a> CellRun<'a> {
             &self.record.build,
             &mut engine.connect_to_clean_up()?,
         )
-    }
-}
-
-/// The log of an engine, which is complete once the engine has stopped.
-pub struct EngineLog {
-    path: Option<PathBuf>,
-    parser: Option<LogParser>,
-}
-
-impl EngineLog {
-    pub fn of(engine: &dyn Engine) -> Self {
-        Self { path: engine.log_path(), parser: engine.log_parser() }
     }
 }
 
@@ -319,25 +217,4 @@ pub fn keep_log(directory: &CellDir, log: &Path) -> anyhow::Result<()> {
 pub fn remove_database(home: &Path, name: &str) {
     let _ = DataDir::create(home, name).and_then(DataDir::remove);
     let _ = fs_err::remove_dir(home);
-}
-
-/// Returns the limits of a server as settings: the requested value if it is in force, since the
-/// kernel may round it.
-fn limit_settings(record: &Cell) -> Vec<Setting> {
-    let setting = |what| {
-        let limit = record.limits.iter().find(|limit| limit.what == what);
-        let value = limit.and_then(|limit| match limit.reason {
-            None => Some(limit.asked.as_str()),
-            Some(_) => limit.effective.as_deref(),
-        });
-
-        notation::limit_setting(what, value)
-    };
-
-    // Without any limit, an engine in this process has no such settings to compare.
-    if record.embedded && record.limits.is_empty() {
-        Vec::new()
-    } else {
-        ["cpus", "cpu-quota", "memory"].map(setting).into()
-    }
 }

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use engine::{DataDir, Engine, SetupError};
 use record::Status;
 
-use super::cell_run::CellRun;
-use crate::workloads::{StepEngine, WorkloadRunner};
+use super::site::CellSite;
+use super::workloads::{StepEngine, WorkloadRunner};
 
 /// A target that runs: a server with its replicas, a library with its database, or an engine that
-/// is part of assay. [`life`](super::life) calls these methods in their order here.
+/// is part of assay. [`life`](crate::cells::life) calls these methods in their order here.
 pub trait RunningTarget {
     /// Returns what the target leaves on disk.
     fn leftovers(&self) -> Leftovers;
@@ -22,7 +22,7 @@ pub trait RunningTarget {
     ///
     /// # Errors
     /// The reason why the cell can't be measured. Nothing of this is left then.
-    fn prepare(&mut self, _cell: &mut CellRun<'_>) -> anyhow::Result<()> {
+    fn prepare(&mut self, _cell: &mut CellSite<'_>) -> anyhow::Result<()> {
         Ok(())
     }
 
@@ -30,7 +30,7 @@ pub trait RunningTarget {
     ///
     /// # Errors
     /// The reason why the cell can't be measured. Some tables may exist then.
-    fn make_tables(&mut self, _cell: &mut CellRun<'_>) -> anyhow::Result<()> {
+    fn make_tables(&mut self, _cell: &mut CellSite<'_>) -> anyhow::Result<()> {
         Ok(())
     }
 
@@ -38,7 +38,7 @@ pub trait RunningTarget {
     ///
     /// # Errors
     /// The engine does not run the workload.
-    fn steps(&mut self, cell: &CellRun<'_>) -> anyhow::Result<TargetSteps<'_>>;
+    fn steps(&mut self, cell: &CellSite<'_>) -> anyhow::Result<TargetSteps<'_>>;
 
     /// Drops the tables in a server that assay did not start, after steps that ended so.
     ///
@@ -46,7 +46,7 @@ pub trait RunningTarget {
     /// Tables are left.
     fn drop_tables(
         &mut self,
-        _cell: &mut CellRun<'_>,
+        _cell: &mut CellSite<'_>,
         _ended: Option<Status>,
     ) -> anyhow::Result<()> {
         Ok(())
@@ -58,7 +58,7 @@ pub trait RunningTarget {
     /// A replica does not stop cleanly.
     fn stop_replicas(
         &mut self,
-        _cell: &mut CellRun<'_>,
+        _cell: &mut CellSite<'_>,
         _ended: Option<Status>,
     ) -> anyhow::Result<()> {
         Ok(())
@@ -92,7 +92,7 @@ pub trait NextOpening {
     ///
     /// # Errors
     /// The database can't be opened.
-    fn open(self: Box<Self>, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>>;
+    fn open(self: Box<Self>, cell: &mut CellSite<'_>) -> anyhow::Result<Box<dyn RunningTarget>>;
 }
 
 /// The directories of a target, which are removed unless databases are kept.

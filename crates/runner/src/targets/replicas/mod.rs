@@ -34,10 +34,10 @@ use engine::{
 use load::{Clock as _, SystemClock};
 use probe::{Sampler, Targets};
 
-use crate::cell::tables;
 use crate::ground::failure::{AndCleanUp as _, LOG_LINES, LoggedError};
 use crate::ground::threads::spawn;
 use crate::ground::time::unix_now_ns;
+use crate::targets::tables;
 use heartbeats::{Heartbeats, INTERVAL};
 use indexes::Indexes;
 use link::Link;

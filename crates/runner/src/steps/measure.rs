@@ -14,8 +14,8 @@ use super::profiling::Profiler;
 use super::remarks::add_rank_remarks;
 use super::sampling::note_held_up;
 use super::sink::{Followers, Instruments, SinkEnd, StepSink, both_sides, seen_states};
-use crate::exact::CountedStep;
 use crate::ground::events::LoadBegin;
+use crate::steps::exact::CountedStep;
 use crate::turns::{Placing, Seat};
 
 /// A load that has ended, in whichever way.

@@ -5,10 +5,10 @@ use plan::Build;
 
 use super::sql::SqlTarget;
 use super::{BuildFacts, EngineRow};
-use crate::cell::cell_run::CellRun;
-use crate::cell::target::{Leftovers, RunningTarget};
 use crate::prepare::trials::Configs;
-use crate::workloads::sql::LoadEngine;
+use crate::targets::running::{Leftovers, RunningTarget};
+use crate::targets::site::CellSite;
+use crate::targets::workloads::sql::LoadEngine;
 
 /// The engine that stores nothing.
 pub struct Null;
@@ -18,7 +18,7 @@ impl EngineRow for Null {
         Ok(BuildFacts::bundled(env!("CARGO_PKG_VERSION")))
     }
 
-    fn start(&self, _: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
+    fn start(&self, _: &mut CellSite<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
         Ok(Box::new(SqlTarget::new(null::Null, Leftovers::default())))
     }
 

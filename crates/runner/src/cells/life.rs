@@ -18,19 +18,20 @@ use load::Clock as _;
 use record::{Cell, CellDir, CellRef, RunDir, Status};
 
 use super::cell_run::{CellRun, EngineLog};
-use super::kept::{self, LoadPart, Part, SharedLoad};
+use super::kept::{self, SharedLoad};
 use super::record::{begin, end};
-use super::target::{Leftovers, NextOpening, RunningTarget, Stopped};
 use crate::databases::Entry;
-use crate::engines;
-use crate::exact::{Counting, Tool};
 use crate::ground::failure::{AndCleanUp as _, LOG_LINES, failure_of};
 use crate::ground::time::unix_now_ns;
 use crate::remote::{CellOrder, LoadRanks};
 use crate::session::RunSession;
-use crate::step::{Commands, StepRunner};
+use crate::steps::exact::{Counting, Tool};
+use crate::steps::{Commands, StepRunner};
+use crate::targets::engines;
+use crate::targets::running::{Leftovers, NextOpening, RunningTarget, Stopped};
+use crate::targets::site::CellSite;
+use crate::targets::workloads::StepEngine;
 use crate::turns::{Frozen, Seat};
-use crate::workloads::StepEngine;
 
 /// Runs a cell in this process and records how it ended; with a `seat`, the cell takes turns with
 /// others. Its failure does not end the run: only a record that cannot be written does.
@@ -55,33 +56,34 @@ pub fn measure(
     planned: plan::Cell,
     seat: Option<&Seat>,
 ) -> anyhow::Result<Status> {
-    let result = live(&mut CellRun::new(session, run, directory, &mut record, planned, seat));
+    let result = Tool::of(session.plan(), planned).and_then(|tool| {
+        let site = CellSite::new(session, run, directory, &mut record, planned);
+        live(&mut CellRun::new(site, seat, tool.as_ref()))
+    });
     end(session, directory, record, result)
 }
 
 /// Runs the steps of a cell on its target, and leaves nothing behind.
 fn live(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
-    cell.tool = Tool::of(cell.session, cell.planned)?;
-
     if cell.tool.is_some() {
         // The load is counted, too.
         return run_target(cell);
     }
 
-    let Some(shared) = SharedLoad::of(cell)? else {
-        kept::refuse_without_loader(cell)?;
+    let Some(shared) = SharedLoad::of(&cell.site)? else {
+        kept::refuse_without_loader(&cell.site)?;
         return run_target(cell);
     };
 
-    if let Some(entry) = shared.find(cell) {
-        kept::use_copy(cell, entry, false)?;
+    if let Some(entry) = shared.find(&mut cell.site) {
+        kept::use_copy(&mut cell.site, entry, false)?;
         return run_target(cell);
     }
 
-    kept::refuse_without_loader(cell)?;
+    kept::refuse_without_loader(&cell.site)?;
 
     match load_and_keep(cell, &shared)? {
-        Kept::Entry(entry) => kept::use_copy(cell, *entry, true)?,
+        Kept::Entry(entry) => kept::use_copy(&mut cell.site, *entry, true)?,
         Kept::Unfinished(status) => return Ok(status),
     }
 
@@ -98,8 +100,8 @@ enum Kept {
 
 /// Runs the steps that load, and keeps their database.
 fn load_and_keep(cell: &mut CellRun<'_>, shared: &SharedLoad) -> anyhow::Result<Kept> {
-    cell.part = Part::Load(LoadPart::default());
-    let target = engines::of(cell.build().engine).start(cell)?;
+    cell.begin_load();
+    let target = start_target(cell)?;
     let leftovers = target.leftovers();
 
     let result = match run_openings(cell, target) {
@@ -117,9 +119,9 @@ fn load_and_keep(cell: &mut CellRun<'_>, shared: &SharedLoad) -> anyhow::Result<
 
 /// Starts the target of a cell, runs the steps on it, and leaves nothing behind.
 fn run_target(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
-    let began_ns = cell.session.clock.now();
-    let target = engines::of(cell.build().engine).start(cell)?;
-    cell.note_start(cell.session.clock.now().saturating_sub(began_ns));
+    let began_ns = cell.site.session.clock.now();
+    let target = start_target(cell)?;
+    cell.note_start(cell.site.session.clock.now().saturating_sub(began_ns));
 
     let leftovers = target.leftovers();
 
@@ -128,6 +130,11 @@ fn run_target(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
     // A failed cell must leave no files either.
     let removed = cell.remove(leftovers);
     result.and_clean_up(removed)
+}
+
+/// Starts the target of a cell on its site.
+fn start_target(cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
+    engines::of(cell.site.build().engine).start(&mut cell.site)
 }
 
 /// Runs all steps. Some targets are opened once for the load and again for the rest.
@@ -139,7 +146,7 @@ fn run_openings(
         let Opening { status, next } = run_opening(cell, target)?;
         // Steps on what a failed load left behind would measure something else.
         match next {
-            Some(next) if status == Status::Complete => target = next.open(cell)?,
+            Some(next) if status == Status::Complete => target = next.open(&mut cell.site)?,
             Some(_) | None => return Ok(status),
         }
     }
@@ -168,7 +175,7 @@ fn run_opening(
     };
     let result = result.and_clean_up(unseated);
 
-    if let Some(failure) = &mut cell.record.failure
+    if let Some(failure) = &mut cell.site.record.failure
         && failure.log_tail.is_empty()
     {
         failure.log_tail = target.engine().log_tail(LOG_LINES);
@@ -193,9 +200,9 @@ fn sit_down(cell: &mut CellRun<'_>, engine: &dyn Engine) -> anyhow::Result<()> {
         return Ok(());
     };
 
-    let target = Frozen::of(engine, cell.session.plan().idle)?;
+    let target = Frozen::of(engine, cell.site.session.plan().idle)?;
     if let Some(how) = target.how() {
-        cell.record.frozen_by = Some(how);
+        cell.site.record.frozen_by = Some(how);
     }
 
     seat.set_target(target)
@@ -204,15 +211,15 @@ fn sit_down(cell: &mut CellRun<'_>, engine: &dyn Engine) -> anyhow::Result<()> {
 /// Runs the steps of a running target.
 fn run_on(cell: &mut CellRun<'_>, target: &mut dyn RunningTarget) -> anyhow::Result<Status> {
     cell.describe(target.engine())?;
-    target.prepare(cell)?;
+    target.prepare(&mut cell.site)?;
 
     // From here on there may be tables, which must not stay in a server of others.
-    let made = target.make_tables(cell);
+    let made = target.make_tables(&mut cell.site);
     let result = made.and_then(|()| run_steps(cell, target));
-    let dropped = target.drop_tables(cell, ended(&result));
+    let dropped = target.drop_tables(&mut cell.site, ended(&result));
     let result = result.and_clean_up(dropped);
 
-    let stopped = target.stop_replicas(cell, ended(&result));
+    let stopped = target.stop_replicas(&mut cell.site, ended(&result));
     // A replica that does not stop spoils only a cell that is otherwise complete.
     match result? {
         Status::Complete => stopped.map(|()| Status::Complete),
@@ -227,7 +234,7 @@ fn ended(result: &anyhow::Result<Status>) -> Option<Status> {
 
 /// Runs the steps of the workload on the target, with load ranks if there are any.
 fn run_steps(cell: &mut CellRun<'_>, target: &mut dyn RunningTarget) -> anyhow::Result<Status> {
-    match &cell.session.ranks {
+    match &cell.site.session.ranks {
         Some(ranks) => run_ranked_steps(cell, target, ranks),
         None => run_steps_here(cell, target),
     }
@@ -239,27 +246,27 @@ fn run_ranked_steps(
     target: &mut dyn RunningTarget,
     ranks: &LoadRanks,
 ) -> anyhow::Result<Status> {
-    let plan = cell.session.file.to_record();
+    let plan = cell.site.session.file.to_record();
     let begun = ranks.begin_cell(|share| CellOrder {
         plan: plan.clone(),
-        target: cell.planned.target,
-        variant: cell.planned.variant,
-        clients: cell.planned.clients,
-        nonce: cell.nonce(),
+        target: cell.site.planned.target,
+        variant: cell.site.planned.variant,
+        clients: cell.site.planned.clients,
+        nonce: cell.site.nonce(),
         share,
-        url: cell.url.clone(),
+        url: cell.site.url.clone(),
     });
 
     let result = begun.and_then(|()| run_steps_here(cell, target));
 
     // `mpirun` interrupts this process when another rank dies, and that is no interruption.
-    let alive = if cell.session.is_stopped() { ranks.check_alive() } else { Ok(()) };
+    let alive = if cell.site.session.is_stopped() { ranks.check_alive() } else { Ok(()) };
     if let Err(error) = alive {
         // Before the server is stopped: `mpirun` kills this process soon.
-        cell.record.failure = Some(failure_of(&error));
-        cell.record.status = Status::Failed;
-        cell.record.ended_unix_ns = Some(unix_now_ns());
-        cell.directory.write(cell.record)?;
+        cell.site.record.failure = Some(failure_of(&error));
+        cell.site.record.status = Status::Failed;
+        cell.site.record.ended_unix_ns = Some(unix_now_ns());
+        cell.site.directory.write(cell.site.record)?;
         return Err(error);
     }
 
@@ -272,19 +279,19 @@ fn commands_around_steps(
     cell: &CellRun<'_>,
     leftovers: &Leftovers,
 ) -> anyhow::Result<Option<Commands>> {
-    let planned = &cell.session.plan().step_commands;
+    let planned = &cell.site.session.plan().step_commands;
     if planned.before.is_none() && planned.after.is_none() {
         return Ok(None);
     }
 
-    let folder = fs_err::canonicalize(cell.directory.path())?;
+    let folder = fs_err::canonicalize(cell.site.directory.path())?;
     let mut variables = vec![
-        ("ASSAY_TARGET".into(), (&cell.record.key.target).into()),
+        ("ASSAY_TARGET".into(), (&cell.site.record.key.target).into()),
         ("ASSAY_CELL".into(), (&folder).into()),
     ];
 
     variables.extend(leftovers.data.iter().map(|data| ("ASSAY_DATA".into(), data.into())));
-    variables.extend(cell.url.iter().map(|url| ("ASSAY_URL".into(), url.into())));
+    variables.extend(cell.site.url.iter().map(|url| ("ASSAY_URL".into(), url.into())));
 
     Ok(Some(Commands::new(planned, &folder, variables)))
 }
@@ -295,21 +302,21 @@ fn run_steps_here(
     target: &mut dyn RunningTarget,
 ) -> anyhow::Result<Status> {
     let leftovers = target.leftovers();
-    let mut steps = target.steps(cell)?;
-    kept::begin_on_copy(cell, &*steps.engine, &mut *steps.runner, &leftovers)?;
+    let mut steps = target.steps(&cell.site)?;
+    kept::begin_on_copy(&mut cell.site, &*steps.engine, &mut *steps.runner, &leftovers)?;
 
     let commands = commands_around_steps(cell, &leftovers)?;
-    let planned_steps = cell.workload().steps();
+    let planned_steps = cell.site.workload().steps();
     let part = steps.part.clone();
     let counting = counting_of(cell, &*steps.engine)?;
 
     let mut step_runner = StepRunner::new(
-        cell.session,
+        cell.site.session,
         &*steps.engine,
         &mut *steps.runner,
-        cell.workload().policy(),
-        cell.planned,
-        cell.notes().clone(),
+        cell.site.workload().policy(),
+        cell.site.planned,
+        cell.site.notes().clone(),
         cell.seat,
     )?;
     if let Some(counting) = counting {
@@ -324,7 +331,7 @@ fn run_steps_here(
             continue;
         }
 
-        let step = step_runner.run(cell.directory, number, &planned_steps[number])?;
+        let step = step_runner.run(cell.site.directory, number, &planned_steps[number])?;
 
         cell.note_step(&step);
         match step.status {
@@ -337,7 +344,7 @@ fn run_steps_here(
         }
 
         // A step that is complete in spite of the signal is kept, and no other begins.
-        if cell.session.is_stopped() {
+        if cell.site.session.is_stopped() {
             return Ok(Status::Interrupted);
         }
     }
@@ -348,18 +355,18 @@ fn run_steps_here(
 
 /// Returns what counts the work of the steps; `None` for a cell that is timed.
 fn counting_of(cell: &CellRun<'_>, engine: &dyn StepEngine) -> anyhow::Result<Option<Counting>> {
-    let Some(tool) = &cell.tool else {
+    let Some(tool) = cell.tool else {
         return Ok(None);
     };
 
-    let exact = cell.session.plan().exact;
-    Ok(Some(Counting::of(engine, cell.build(), tool, &cell.home(), exact)?))
+    let exact = cell.site.session.plan().exact;
+    Ok(Some(Counting::of(engine, cell.site.build(), tool, &cell.site.home(), exact)?))
 }
 
 /// Records why a step failed as the reason why its cell did.
 fn note_failed_step(cell: &mut CellRun<'_>, step: record::Step) {
     let mut failure = step.failure.unwrap_or_default();
-    let what = format!("step `{}` of `{}` failed", step.name, cell.record.key.target);
+    let what = format!("step `{}` of `{}` failed", step.name, cell.site.record.key.target);
     failure.causes.insert(0, what);
-    cell.record.failure = Some(failure);
+    cell.site.record.failure = Some(failure);
 }

@@ -6,14 +6,14 @@ use anyhow::Context;
 use plan::TurnLength;
 use record::{RunDir, Status};
 
-use super::conductor::Conductor;
-use super::events::SeatedEvents;
-use super::link::TableEnd;
-use super::seat::Seat;
-use super::table::Table;
-use crate::cell::{isolated, life};
+use super::{isolated, life};
 use crate::matrix::Task;
 use crate::session::RunSession;
+use crate::turns::conductor::Conductor;
+use crate::turns::events::SeatedEvents;
+use crate::turns::link::TableEnd;
+use crate::turns::seat::Seat;
+use crate::turns::table::Table;
 
 /// Measures cells that take turns, and returns how each ended. Only a record that cannot be written
 /// is an error.

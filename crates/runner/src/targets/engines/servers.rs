@@ -10,7 +10,7 @@ use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
 use engine::{
     Certificate, ForReplicas, Needs, Network, Obstacle, Port, Replicated, SetupError, StartOptions,
-    StoppedDatabase, Wrapper,
+    StoppedDatabase,
 };
 use plan::{Build, BuildSource, Config, Plan};
 use record::Limit;
@@ -18,17 +18,17 @@ use words::Secret;
 
 use super::sql::{Preparation, SqlTarget};
 use super::{BuildFacts, EngineRow};
-use crate::cell::cell_run::{CellRun, remove_database};
-use crate::cell::target::{Leftovers, RunningTarget};
 use crate::ground::host::random_id;
 use crate::ground::program::own_path;
 use crate::prepare::estimate;
 use crate::prepare::installed::Installed;
 use crate::prepare::trials::{Configs, ITS_REPLICAS};
 use crate::remote::LoadRanks;
-use crate::replicas::{Replicas, Replication};
 use crate::session::RunSession;
-use crate::workloads::sql::LoadEngine;
+use crate::targets::replicas::{Replicas, Replication};
+use crate::targets::running::{Leftovers, RunningTarget};
+use crate::targets::site::{CellSite, remove_database};
+use crate::targets::workloads::sql::LoadEngine;
 
 /// A kind of server.
 pub struct Servers<E> {
@@ -119,7 +119,7 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
         })
     }
 
-    fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
+    fn start(&self, cell: &mut CellSite<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
         let mut target = match &cell.build().source {
             BuildSource::Url(url) => self.attach_target(cell, url.expose())?,
             BuildSource::Installed(_) | BuildSource::Commit(_) | BuildSource::Bundled => {
@@ -266,7 +266,7 @@ impl<E: Replicated + 'static> Servers<E> {
     }
 
     /// Attaches to a server that already runs, and to its replicas.
-    fn attach_target(&self, cell: &mut CellRun<'_>, url: &str) -> anyhow::Result<SqlTarget<E>> {
+    fn attach_target(&self, cell: &mut CellSite<'_>, url: &str) -> anyhow::Result<SqlTarget<E>> {
         let server = (self.attach)(url)?;
         cell.url = Some(url.to_owned());
         let replicas = self.attach_replicas(cell.build())?;
@@ -278,7 +278,7 @@ impl<E: Replicated + 'static> Servers<E> {
     }
 
     /// Starts a server, and keeps the text of its config in the record.
-    fn start_target(&self, cell: &mut CellRun<'_>) -> anyhow::Result<SqlTarget<E>> {
+    fn start_target(&self, cell: &mut CellSite<'_>) -> anyhow::Result<SqlTarget<E>> {
         let (session, config, home) = (cell.session, cell.config(), cell.home());
         let launch = Launch::of(cell)?;
         let log = cell.directory.log_path();
@@ -290,7 +290,7 @@ impl<E: Replicated + 'static> Servers<E> {
         };
 
         let options = StartOptions {
-            wrapper: cell.tool.as_ref().map(|tool| tool as &dyn Wrapper),
+            wrapper: cell.wrapper,
             database: database
                 .as_deref()
                 .map(|data| StoppedDatabase { data, build: before.as_deref() }),
@@ -324,7 +324,7 @@ struct AttachedReplicas<E> {
 impl<E: Replicated + 'static> Preparation<E> for AttachedReplicas<E> {
     fn prepare(
         &mut self,
-        cell: &mut CellRun<'_>,
+        cell: &mut CellSite<'_>,
         primary: &E,
     ) -> anyhow::Result<Option<Box<dyn Replication>>> {
         cell.drop_leftover_tables(primary)?;
@@ -345,7 +345,7 @@ struct StartedReplicas {
 impl<E: Replicated + 'static> Preparation<E> for StartedReplicas {
     fn prepare(
         &mut self,
-        cell: &mut CellRun<'_>,
+        cell: &mut CellSite<'_>,
         primary: &E,
     ) -> anyhow::Result<Option<Box<dyn Replication>>> {
         if self.names.is_empty() {
@@ -364,7 +364,7 @@ impl<E: Replicated + 'static> Preparation<E> for StartedReplicas {
 
 /// Starts a replica, and records its config and limits.
 fn start_replica<E: Replicated>(
-    cell: &mut CellRun<'_>,
+    cell: &mut CellSite<'_>,
     primary: &E,
     launch: &Launch,
     name: &str,
@@ -400,7 +400,7 @@ fn start_replica<E: Replicated>(
 
 /// Watches replicas, and waits until they follow their primary.
 fn watch<E: Replicated + 'static>(
-    cell: &mut CellRun<'_>,
+    cell: &mut CellSite<'_>,
     primary: &E,
     replicas: Vec<(String, E)>,
 ) -> anyhow::Result<Box<dyn Replication>> {
@@ -448,7 +448,7 @@ struct Launch {
 
 impl Launch {
     /// Finds the build of a cell, reads its config, and reserves ports.
-    fn of(cell: &CellRun<'_>) -> anyhow::Result<Self> {
+    fn of(cell: &CellSite<'_>) -> anyhow::Result<Self> {
         let (session, config) = (cell.session, cell.config());
         let plan = session.plan();
         let network = network_for(plan, config, session.ranks.as_ref())?;
@@ -555,7 +555,7 @@ const RECORDED_CONFIG: &str = "server.conf";
 /// the name `kept`, and removes the rest unless databases are kept. If the directory itself is the
 /// problem, nothing is removed.
 fn keep_config(
-    cell: &CellRun<'_>,
+    cell: &CellSite<'_>,
     home: &Path,
     config_file: &str,
     kept: &str,

@@ -7,7 +7,7 @@ use record::{Status, Step, StepWriter, Warning};
 
 use super::StepRunner;
 use super::remarks::note_unfinished;
-use crate::replicas::largest_by_second;
+use crate::targets::replicas::largest_by_second;
 
 /// A step begins with lag if a replica lags by more than this, which is twice the resolution of the
 /// lag.

@@ -3,11 +3,11 @@
 use plan::Config;
 use record::{Assay, Build};
 
-use super::cell_run::CellRun;
 use crate::databases::{Key, KeyPart};
+use crate::targets::site::CellSite;
 
 /// Returns the key of the database that the first steps of a cell load.
-pub fn key_of(cell: &CellRun<'_>) -> anyhow::Result<Key> {
+pub fn key_of(cell: &CellSite<'_>) -> anyhow::Result<Key> {
     // The run's record says which builds and which assay measure this cell.
     let run = cell.run.read_run()?;
 
@@ -62,7 +62,7 @@ fn files_of(build: &Build) -> String {
 
 /// Returns the options of a config, its limits excluded. Most do not shape files, but none is known
 /// not to in every version.
-fn options_of(cell: &CellRun<'_>, config: &Config) -> anyhow::Result<Vec<(String, String)>> {
+fn options_of(cell: &CellSite<'_>, config: &Config) -> anyhow::Result<Vec<(String, String)>> {
     let mut options = Vec::new();
     for text in cell.session.file.config_texts(config)? {
         options.push(("config file".to_owned(), text));
