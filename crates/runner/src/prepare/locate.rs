@@ -6,13 +6,13 @@ use std::path::Path;
 use engine::{Needs, SetupError};
 use plan::{Build, BuildSource, Diagnostic, Place, Plan};
 
+use super::engines;
 use super::installed::{missing_spec, not_fetched_at};
 use super::plan_file::{PlanFile, refusal};
 use super::trials::{Configs, ITS_REPLICAS, Refusal, Trial, Trials, Tried};
 use super::{estimate, trials};
 use crate::ground::events::Events;
 use crate::ground::failure::{Errors, failure_of, is_usage};
-use crate::targets::engines;
 
 /// Returns true if one of these cells has a server that assay starts on this host.
 pub fn has_local_server(plan: &Plan, mut cells: impl Iterator<Item = plan::Cell>) -> bool {

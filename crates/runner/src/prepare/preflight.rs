@@ -7,9 +7,9 @@ use probe::Proc;
 use record::CellRef;
 use words::{ConfigFiles, EngineFacts, EngineHome};
 
+use super::engines;
 use super::plan_file::{PlanFile, refusal};
 use super::turns;
-use crate::targets::engines;
 
 /// Rejects what the parser of plans can't see: a config for a server that assay does not start, a
 /// feature that an engine lacks, a missing file, an invalid URL, and a plan without any cell.

@@ -1,11 +1,9 @@
 //! The engine that is only a part of assay.
 
 use engine::null;
-use plan::Build;
 
+use super::TargetStarter;
 use super::sql::SqlTarget;
-use super::{BuildFacts, EngineRow};
-use crate::prepare::trials::Configs;
 use crate::targets::running::{Leftovers, RunningTarget};
 use crate::targets::site::CellSite;
 use crate::targets::workloads::sql::LoadEngine;
@@ -13,11 +11,7 @@ use crate::targets::workloads::sql::LoadEngine;
 /// The engine that stores nothing.
 pub struct Null;
 
-impl EngineRow for Null {
-    fn find(&self, _: &Build, _: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
-        Ok(BuildFacts::bundled(env!("CARGO_PKG_VERSION")))
-    }
-
+impl TargetStarter for Null {
     fn start(&self, _: &mut CellSite<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
         Ok(Box::new(SqlTarget::new(null::Null, Leftovers::default())))
     }

@@ -11,21 +11,17 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use engine::custom::CustomLibrary;
-use engine::{
-    DataDir, Engine as _, KeyValueEngine, KeyValueLibrary, LibraryConfig, UnknownOption, rocksdb,
-};
-use plan::{Build, Config, Engine, LOAD_OPTION, Workload};
+use engine::{DataDir, Engine as _, KeyValueEngine, KeyValueLibrary, LibraryConfig, rocksdb};
+use plan::{Engine, LOAD_OPTION, Workload};
 use record::Setting;
 use record::Status;
 use workload::insert::Insert;
 use workload::insert::keyed::Keyed;
 use workload::kv::Kv;
 
-use super::{BuildFacts, EngineRow};
+use super::TargetStarter;
+use crate::prepare::engines::libraries::openings;
 use crate::prepare::installed::Installed;
-use crate::prepare::library;
-use crate::prepare::plan_file::PlanFile;
-use crate::prepare::trials::{Configs, Trial};
 use crate::targets::running::{Leftovers, NextOpening, RunningTarget, Stopped, TargetSteps};
 use crate::targets::site::{CellSite, keep_log, remove_database};
 use crate::targets::workloads::insert::InsertRunner;
@@ -54,32 +50,7 @@ pub fn log_path(engine: Engine, directory: &Path) -> Option<PathBuf> {
 /// An engine whose builds are libraries of one kind.
 pub struct LibraryRow<L>(PhantomData<fn() -> L>);
 
-impl<L: KeyValueLibrary> EngineRow for LibraryRow<L> {
-    fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
-        let installed = Installed::of(build)?;
-        let engine = build.engine;
-        let identity = library::identify(engine, Path::new(&installed.place))?;
-
-        for (&config, &target) in &configs.targets {
-            for opening in openings(configs.file, &configs.file.plan.configs[config])? {
-                let path = PathBuf::from(&installed.place);
-                configs.trials.push(Trial {
-                    config,
-                    target,
-                    version: identity.version.clone(),
-                    try_config: Box::new(move || library::try_config(engine, &path, &opening)),
-                });
-            }
-        }
-
-        Ok(BuildFacts {
-            files: installed.hashes(&[PathBuf::from(&identity.path)])?,
-            version: identity.version,
-            source: identity.path,
-            commit: installed.commit(),
-        })
-    }
-
+impl<L: KeyValueLibrary> TargetStarter for LibraryRow<L> {
     fn start(&self, cell: &mut CellSite<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
         // The cell's own process, which runs the library.
         engine::check_preloaded(&cell.config().env, std::process::id())?;
@@ -138,32 +109,6 @@ impl<L: KeyValueLibrary> EngineRow for LibraryRow<L> {
             load_settings,
         }))
     }
-}
-
-/// Returns the configs with which a database is opened, in order: two if the plan has options for
-/// the load only.
-fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<LibraryConfig>> {
-    let unknown =
-        if config.skips_unknown_options { UnknownOption::Skip } else { UnknownOption::Refuse };
-    let step_config = LibraryConfig {
-        // At most one: a config with more is rejected before the run.
-        file: file.config_texts(config)?.pop(),
-        set: config.set.clone(),
-        unknown,
-        statistics: config.statistics,
-        durability: config.durability,
-    };
-
-    if config.load.is_empty() {
-        return Ok(vec![step_config]);
-    }
-
-    let load_config = LibraryConfig {
-        set: [config.set.as_slice(), &config.load].concat(),
-        ..step_config.clone()
-    };
-
-    Ok(vec![load_config, step_config])
 }
 
 /// A workload for key-value engines.

@@ -1,29 +1,20 @@
 //! Server engines, which assay starts or attaches to.
 
-use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::path::Path;
 
 use anyhow::{Context, bail};
-use engine::limits::Limits;
-use engine::mysql::{self, Mysql};
-use engine::postgres::{self, Postgres};
-use engine::{
-    Certificate, ForReplicas, Needs, Network, Obstacle, Port, Replicated, SetupError, StartOptions,
-    StoppedDatabase,
-};
-use plan::{Build, BuildSource, Config, Plan};
+use engine::mysql::Mysql;
+use engine::postgres::Postgres;
+use engine::{Network, Port, Replicated, SetupError, StartOptions, StoppedDatabase};
+use plan::{BuildSource, Config};
 use record::Limit;
-use words::Secret;
 
+use super::TargetStarter;
 use super::sql::{Preparation, SqlTarget};
-use super::{BuildFacts, EngineRow};
-use crate::ground::host::random_id;
-use crate::ground::program::own_path;
+use crate::prepare::engines::network::{for_replicas, network_for, port_for_replicas};
+use crate::prepare::engines::servers::{attach_replicas, replica_name};
 use crate::prepare::estimate;
 use crate::prepare::installed::Installed;
-use crate::prepare::trials::{Configs, ITS_REPLICAS};
-use crate::remote::LoadRanks;
 use crate::session::RunSession;
 use crate::targets::replicas::{Replicas, Replication};
 use crate::targets::running::{Leftovers, RunningTarget};
@@ -32,93 +23,17 @@ use crate::targets::workloads::sql::LoadEngine;
 
 /// A kind of server.
 pub struct Servers<E> {
-    /// Finds an installed build.
-    locate: fn(&str) -> Result<Located, SetupError>,
-    /// Starts an installed build just to read a config.
-    try_config: fn(&StartOptions<'_>) -> Result<(), SetupError>,
-    /// Refuses a config with an option that is not named in full.
-    refuse_beginnings_of_names: fn(&StartOptions<'_>) -> Result<(), SetupError>,
-    /// Starts a server in a temporary directory, just to make a database and a table.
-    try_creation: fn(&StartOptions<'_>) -> Result<(), SetupError>,
     start: fn(&StartOptions<'_>) -> Result<E, SetupError>,
-    attach: fn(&str) -> Result<E, SetupError>,
-    check_url: fn(&str) -> Result<(), SetupError>,
     /// The file in the server's directory that assay writes its config into.
     config_file: &'static str,
 }
 
-/// The connections that watch a replica.
-const WATCHING: u32 = 4;
-/// The connection that writes heartbeats on a primary.
-const WRITING: u32 = 1;
-/// The connections to a primary that watch one replica, or create tables and indexes on it.
-const WATCHING_PRIMARY: u32 = 3;
+pub const POSTGRES: Servers<Postgres> =
+    Servers { start: Postgres::start, config_file: "server.conf" };
 
-/// An installed server.
-struct Located {
-    /// The product and version.
-    name: String,
-    version: String,
-    place: PathBuf,
-    files: Vec<PathBuf>,
-}
+pub const MYSQL: Servers<Mysql> = Servers { start: Mysql::start, config_file: "server.cnf" };
 
-pub const POSTGRES: Servers<Postgres> = Servers {
-    locate: |build| {
-        let install = postgres::locate(build)?;
-        Ok(Located {
-            name: format!("PostgreSQL {}", install.version.text),
-            version: install.version.text,
-            place: install.bin_dir,
-            files: install.files,
-        })
-    },
-    try_config: Postgres::try_config,
-    refuse_beginnings_of_names: Postgres::refuse_beginnings_of_names,
-    try_creation: Postgres::try_creation,
-    start: Postgres::start,
-    attach: Postgres::attach,
-    check_url: |url| postgres::parse_url(url).map(drop),
-    config_file: "server.conf",
-};
-
-pub const MYSQL: Servers<Mysql> = Servers {
-    locate: |build| {
-        let install = mysql::locate(build)?;
-        Ok(Located {
-            name: install.version.to_string(),
-            version: install.version.text,
-            place: install.program,
-            files: install.files,
-        })
-    },
-    try_config: Mysql::try_config,
-    refuse_beginnings_of_names: Mysql::refuse_beginnings_of_names,
-    try_creation: Mysql::try_creation,
-    start: Mysql::start,
-    attach: Mysql::attach,
-    check_url: |url| mysql::parse_url(url).map(drop),
-    config_file: "server.cnf",
-};
-
-impl<E: Replicated + 'static> EngineRow for Servers<E> {
-    fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
-        if let BuildSource::Url(url) = &build.source {
-            return self.examine(build, url.expose(), configs);
-        }
-
-        let installed = Installed::of(build)?;
-        let located = (self.locate)(&installed.place)?;
-        self.add_trials(&installed.place, &located.name, configs)?;
-
-        Ok(BuildFacts {
-            version: located.version,
-            source: located.place.display().to_string(),
-            files: installed.hashes(&located.files)?,
-            commit: installed.commit(),
-        })
-    }
-
+impl<E: Replicated + 'static> TargetStarter for Servers<E> {
     fn start(&self, cell: &mut CellSite<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
         let mut target = match &cell.build().source {
             BuildSource::Url(url) => self.attach_target(cell, url.expose())?,
@@ -145,131 +60,16 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
 
     fn connect(&self, url: Option<&str>) -> anyhow::Result<Box<dyn LoadEngine>> {
         let url = url.context("rank 0 gave no address")?;
-        Ok(Box::new((self.attach)(url)?))
-    }
-
-    fn check_url(&self, url: &str) -> Result<(), SetupError> {
-        (self.check_url)(url)
+        Ok(Box::new(E::attach(url)?))
     }
 }
 
 impl<E: Replicated + 'static> Servers<E> {
-    /// Asks a server that already runs for its version, and for what keeps cells from running.
-    fn examine(
-        &self,
-        build: &Build,
-        url: &str,
-        configs: &mut Configs<'_>,
-    ) -> anyhow::Result<BuildFacts> {
-        let server = (self.attach)(url)?;
-        let obstacles = server.obstacles(with_watching(configs.needs, build));
-        configs.obstacles = obstacles.context("cannot read the server's limits and privileges")?;
-
-        for (name, replica) in self.attach_replicas(build)? {
-            let found = server
-                .obstacles_of(&replica, configs.needs_of_replicas(WATCHING))
-                .with_context(|| format!("cannot examine {name}"))?;
-            for obstacle in found {
-                let what = format!("{name}: {}", obstacle.what);
-                configs.obstacles.push(Obstacle { what, ..obstacle });
-            }
-        }
-
-        Ok(BuildFacts {
-            version: server.version().to_owned(),
-            source: words::redact(url),
-            files: Vec::new(),
-            commit: None,
-        })
-    }
-
-    /// Adds a trial of each config, in which the server only reads it.
-    fn add_trials(
-        &self,
-        place: &str,
-        version: &str,
-        configs: &mut Configs<'_>,
-    ) -> anyhow::Result<()> {
-        let executable = own_path()?;
-        let (file, data_root) = (configs.file, configs.data_root);
-        let (try_config, try_creation) = (self.try_config, self.try_creation);
-        let refuse_beginnings_of_names = self.refuse_beginnings_of_names;
-        let connections = estimate::of_plan(&file.plan).connections;
-        let place = place.to_owned();
-
-        configs.each(version, move |config, target| {
-            let plan = &file.plan;
-            let home = data_root.map_or_else(std::env::temp_dir, |root| root.join(target));
-            let network = network_for(plan, config, None)?;
-            let replica_port = port_for_replicas(config)?;
-            let texts = file.config_texts(config)?;
-
-            let options = StartOptions {
-                build: &place,
-                data_dir: &home,
-                config_files: &texts,
-                set: &config.set,
-                user: plan.server_user.as_deref(),
-                guard_exe: &executable,
-                log: Path::new("log"),
-                connections,
-                limits: &Limits::default(),
-                creation: &config.creation,
-                env: &config.env,
-                timeout: plan.server_timeout,
-                network: network.as_ref(),
-                database: None,
-                replicas: for_replicas(config, replica_port.as_ref()),
-                wrapper: None,
-                stop: &AtomicBool::new(false),
-            };
-
-            // Replicas may have options of their own.
-            let replica_set = config.set_of_replicas();
-            let replica = StartOptions { set: &replica_set, replicas: None, ..options };
-            let has_own_replicas = config.replicas > 0 && !config.replica_set.is_empty();
-
-            // Before the build sees a stranger's options.
-            if file.is_bundle {
-                refuse_beginnings_of_names(&options)?;
-                if has_own_replicas {
-                    refuse_beginnings_of_names(&replica).context(ITS_REPLICAS)?;
-                }
-            }
-
-            try_config(&options)?;
-            if config.needs_trial_of_creation() {
-                try_creation(&options)?;
-            }
-
-            if has_own_replicas {
-                try_config(&replica).context(ITS_REPLICAS)?;
-            }
-
-            Ok(())
-        });
-
-        Ok(())
-    }
-
-    /// Connects to the replicas of a build's server that assay does not start.
-    fn attach_replicas(&self, build: &Build) -> anyhow::Result<Vec<(String, E)>> {
-        let mut replicas = Vec::new();
-        for (number, url) in (1..).zip(&build.replica_urls) {
-            let name = replica_name(number);
-            let replica =
-                (self.attach)(url.expose()).with_context(|| format!("{name} can't be used"))?;
-            replicas.push((name, replica));
-        }
-
-        Ok(replicas)
-    }
-
     /// Attaches to a server that already runs, and to its replicas.
     fn attach_target(&self, cell: &mut CellSite<'_>, url: &str) -> anyhow::Result<SqlTarget<E>> {
-        let server = (self.attach)(url)?;
+        let server = E::attach(url)?;
         cell.url = Some(url.to_owned());
-        let replicas = self.attach_replicas(cell.build())?;
+        let replicas = attach_replicas(cell.build())?;
 
         let mut target = SqlTarget::new(server, Leftovers::default());
         target.preparation = Some(Box::new(AttachedReplicas { replicas }));
@@ -494,58 +294,6 @@ impl Launch {
             stop: &session.stop,
         }
     }
-}
-
-/// Returns the needs from a server whose replicas are watched: it gets the table of the heartbeats.
-fn with_watching(needs: Needs, build: &Build) -> Needs {
-    match build.replica_urls.len() as u32 {
-        0 => needs,
-        replicas => Needs {
-            connections: needs.connections + WRITING + WATCHING_PRIMARY * replicas,
-            makes_tables: true,
-        },
-    }
-}
-
-/// Returns the name of a replica, numbered from 1.
-fn replica_name(number: u32) -> String {
-    format!("replica_{number}")
-}
-
-/// Returns the TCP address for clients of a server that is started next; `None` if they use its
-/// private socket. Password and certificate are made for this server.
-fn network_for(
-    plan: &Plan,
-    config: &Config,
-    ranks: Option<&LoadRanks>,
-) -> anyhow::Result<Option<Network>> {
-    // Without an address of the plan's, TLS needs TCP all the same: only clients here use it.
-    let address = match ranks {
-        Some(ranks) if ranks.has_other_host() => Some(ranks.reached_address(plan.listen)?),
-        _ => plan.listen.or(config.tls.then_some(Ipv4Addr::LOCALHOST.into())),
-    };
-    let Some(address) = address else {
-        return Ok(None);
-    };
-
-    let port = Port::reserve(address);
-
-    Ok(Some(Network {
-        port: port.with_context(|| format!("a server can't listen on {address}"))?,
-        password: Secret::new(random_id()?),
-        certificate: config.tls.then(|| Certificate::make(address)).transpose()?,
-    }))
-}
-
-/// Returns a port for the replicas of a server that is started next; `None` if it has none.
-fn port_for_replicas(config: &Config) -> anyhow::Result<Option<Port>> {
-    let port = (config.replicas > 0).then(|| Port::reserve(Ipv4Addr::LOCALHOST.into()));
-    port.transpose().context("can't reserve a port on 127.0.0.1 for replicas")
-}
-
-/// Returns what the replicas of a server need.
-fn for_replicas<'a>(config: &Config, port: Option<&'a Port>) -> Option<ForReplicas<'a>> {
-    Some(ForReplicas { port: port?, logical: config.logical_replication })
 }
 
 /// The name of the server's configuration file in the record.
