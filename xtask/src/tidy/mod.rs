@@ -5,6 +5,8 @@
 mod circles;
 mod commits;
 mod lengths;
+mod rooms;
+mod source_tree;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -27,7 +29,7 @@ unsafe     only the listed files allow `unsafe`
 opens      only the listed file opens files of a run directory
 edges      crates use each other only in the allowed directions
 lengths    no file has more than 600 lines
-circles    files in different folders don't use each other in circles
+circles    files in different folders, and rooms of a crate, don't use each other in circles
 licenses   every dependency has an allowed license
 fmt        `cargo fmt --check`
 clippy     `cargo clippy` for all targets, with MPI if it is installed, without warnings
