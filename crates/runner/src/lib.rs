@@ -1,20 +1,20 @@
 //! Runs a plan: `assay run` without a command line and without a terminal.
 //!
+//! The rooms stand on each other, and each uses only those below it:
+//!
 //! ```text
-//! run(request, events)
-//!   │
-//!   ├─ prepare/    reads the plan and its files, refuses what can't run, finds and tries the builds
-//!   ├─ run/        begins a run or resumes one
-//!   └─ run/conduct.rs  measures the cells of the matrix/ in the plan's order, and ends the record
-//!   │    │
-//!   │    └─ cell/           one cell, from the start of its target until nothing is left of it
-//!   │         ├─ engines/   starts a target, and stops it
-//!   │         ├─ databases/ keeps what one cell loads for others
-//!   │         ├─ replicas/  watches the replicas of a server
-//!   │         ├─ turns/     lets the targets of a repeat take turns within each step
-//!   │         └─ step/      loads, samples and writes one step of the workloads/
-//!   │              └─ remote/  lets other hosts make the load
-//!   └─ RunOutcome, of which the caller prints tables and reports
+//! run/        begins a run or resumes one, measures the cells in order, and ends the record
+//! cells/      one cell, or several that take turns, from the start of a target until nothing is left
+//! steps/      loads, samples and writes one step, or counts its work
+//! targets/    starts an engine for a cell, runs workloads on it, watches its replicas, stops it
+//! session/    what all cells of an invocation share
+//! matrix/     the cells of a run: which there are, in which order, and which come next
+//! prepare/    reads the plan and its files, refuses what can't run, finds and tries the builds
+//! turns/      lets the targets of a repeat take turns within each step
+//! remote/     lets other hosts make the load
+//! databases/  keeps what one cell loads for others
+//! bundle/     reads and writes a plan with the finding that it should show again
+//! ground/     the request, events, failures, locks, and what the system is asked for
 //! ```
 //!
 //! * [`RunRequest`] says what to run, and [`Events`] are what the caller sees of it.

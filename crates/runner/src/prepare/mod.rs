@@ -10,8 +10,8 @@
 //! * [`plan_file`] reads a plan and the files that it names, and [`preflight`] refuses what its
 //!   parser can't see.
 //! * [`commits`] builds the commits that a plan names. From then on they are builds like others.
-//! * [`locate`] finds and tries the builds: `engines` has a row for each engine. [`memory`] and [`estimate`] compare what a run needs
-//!   with this machine.
+//! * [`locate`] finds and tries the builds: `engines` has a row for each engine. [`memory`] and
+//!   [`estimate`] compare what a run needs with this machine.
 //! * [`bundled_plan`] says what the plan of a bundle, which may be a stranger's, can't say.
 //! * [`trust`] says whether the author of a record is trusted.
 
