@@ -153,6 +153,8 @@ pub(super) enum Note {
     OpenEnded,
     /// Repeats were added until the time was up.
     TimeUp,
+    /// Changes between two builds are so small that the layout of code may make them.
+    Layout,
     /// The order of some pairs hides a drift: see [`super::drift::is_hidden`].
     HiddenDrift,
     /// The changes that a family shows, at the level of each of its comparisons.
@@ -209,6 +211,10 @@ impl fmt::Display for Note {
             Self::TimeUp => f.write_str(
                 "repeats were added until the time was up: intervals are a little wider than those of a number of \
                  repeats that was chosen in advance, because the looks before had a part of the error rate",
+            ),
+            Self::Layout => f.write_str(
+                "two builds of one source can differ by 2 % in speed, because their code lies elsewhere in memory: \
+                 a change that small need not be one of the source",
             ),
             Self::HiddenDrift => f.write_str(
                 "each run or invocation has only one repeat, so whatever the machine does in each of them again, such as \

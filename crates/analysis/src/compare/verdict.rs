@@ -5,7 +5,7 @@ use record::Status;
 
 use super::borrowed::borrow_spreads;
 use super::draft::{TargetPair, UndecidedRow, draft};
-use super::metric::{families, family_of, part_of};
+use super::metric::{families, family_of, has_verdict, part_of};
 use super::overall::overall;
 use super::plans::compare_plans;
 use super::power::REPEATS_CAP;
@@ -13,7 +13,7 @@ use super::profile::compare_profiles;
 use super::reason::{Note, REPEATS_ADVISED, Reason};
 use super::samples::{Samples, TargetStep};
 use super::system_calls::compare_system_calls;
-use super::typical::TURN_METRICS;
+use super::typical::{TURN_METRICS, TurnMetric};
 use super::waits::compare_waits;
 use super::work::compare_work;
 use super::{
@@ -66,6 +66,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         notes.push(Note::NoBase { base: options.base.clone() });
     }
     notes.extend(notes_on_repeats(&rows.iter().collect::<Vec<_>>(), has_hidden_drift));
+    notes.extend(note_on_layout(&rows, &options.base));
     notes.extend(decisions.iter().filter_map(FamilyDecision::note));
     notes.extend(databases::notes(&figures.begun));
 
@@ -296,6 +297,33 @@ pub(super) fn notes_on_repeats(rows: &[&ComparedStep], has_hidden_drift: bool) -
         notes.push(Note::HiddenDrift);
     }
     notes
+}
+
+/// The size of a change that the layout of code alone can make: see `docs/exact.md`.
+const LAYOUT_EFFECT: f64 = 0.02;
+
+/// Returns the note on small changes between two builds: they are true of these files, and may say
+/// nothing of their sources.
+fn note_on_layout(rows: &[ComparedStep], base: &str) -> Option<Note> {
+    let is_small = |row: &&ComparedStep| {
+        let is_of_code = has_verdict(&row.metric) || TurnMetric::named(&row.metric).is_some();
+        is_of_code
+            && row.verdict.is_change()
+            && row.ratio.is_some_and(|ratio| ratio.ln().abs() <= LAYOUT_EFFECT.ln_1p())
+    };
+    let is_of_another_build =
+        |row: &&ComparedStep| match (build_of(&row.cell.target), build_of(base)) {
+            (Some(build), Some(of_base)) => build != of_base,
+            _ => false,
+        };
+
+    let mut small = rows.iter().filter(is_small);
+    small.any(|row| is_of_another_build(&row)).then_some(Note::Layout)
+}
+
+/// Returns the build in the name of a target; `None` if it is the name of a run.
+fn build_of(target: &str) -> Option<&str> {
+    target.split_once('.').map(|(build, _)| build)
 }
 
 /// Returns the note on results that are looked at more than once.

@@ -386,6 +386,23 @@ fn a_comparison_says_what_change_it_could_show() {
 }
 
 #[test]
+fn a_small_change_between_builds_has_a_note_on_the_layout_of_code() {
+    let slower = |ratio: f64| -> bool {
+        let values = [100.0, 100.1, 99.9, 100.05, 99.95];
+        let noise = [1.0, 1.0005, 0.9995, 1.0002, 0.9998];
+        let pairs: Vec<(f64, f64)> = values
+            .into_iter()
+            .zip(noise)
+            .map(|(base, noise)| (base, base * ratio * noise))
+            .collect();
+        let compared = compared(in_turns(&pairs));
+        assert_eq!(of(&compared, "throughput").verdict, Verdict::Slower);
+        notes(&compared, "their code lies elsewhere")
+    };
+    assert_eq!([0.99, 0.97].map(slower), [true, false]);
+}
+
+#[test]
 fn fewer_than_five_repeats_have_a_note() {
     let few = |count: usize| -> bool {
         let compared = compared(in_turns(
