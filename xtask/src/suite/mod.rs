@@ -7,6 +7,7 @@ mod compilation;
 mod jobs;
 mod lanes;
 mod libtest;
+mod memory;
 mod options;
 mod part;
 mod times;
@@ -28,6 +29,7 @@ use compilation::{Compilation, Compiled};
 use jobs::{Jobs, Selection};
 use lanes::{Lane, Task};
 use libtest::{Counts, Outcome};
+use memory::TestFolder;
 pub use options::Options;
 use times::Times;
 
@@ -92,11 +94,14 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
         println!("{changed}");
     }
 
+    // A whole run of everything tries a disk.
+    let folder = if options.all { None } else { TestFolder::in_memory()? };
+
     // Checks keep processors busy, and so fill the time in which tests wait.
     let (checked, tested) = stages.run("tests, checks", || {
         in_parallel(
             || check(workspace, options, &compilation),
-            || test(workspace, options, &binaries, changed.as_ref()),
+            || test(workspace, options, &binaries, changed.as_ref(), folder.as_ref()),
         )
     });
     let Tested { mut outcome, alone, left_out, slow_left_out } = tested?;
@@ -159,8 +164,10 @@ fn test<'a>(
     options: &Options,
     binaries: &'a [Binary],
     changed: Option<&Changed>,
+    folder: Option<&TestFolder>,
 ) -> Result<Tested<'a>> {
     let mut variables = fetch(workspace, options.all)?;
+    variables.extend(folder.into_iter().flat_map(TestFolder::variables));
     if std::env::var_os("CI").is_some() && std::env::var_os(REQUIRE_ENGINES).is_none() {
         variables.push((REQUIRE_ENGINES, ENGINES.join(",")));
     }

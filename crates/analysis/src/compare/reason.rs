@@ -138,6 +138,14 @@ fn too_coarse(metric: &str) -> &'static str {
     }
 }
 
+/// The note on repeats that were added until the time was up.
+const TIME_UP: &str = "repeats were added until the time was up: intervals are a little wider than those of a number of \
+    repeats that was chosen in advance, because the looks before had a part of the error rate";
+
+/// The note on small changes between two builds.
+const LAYOUT: &str = "two builds of one source can differ by 2 % in speed, because their code lies elsewhere in memory: \
+    a change that small need not be one of the source";
+
 /// A remark on all comparisons together.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Note {
@@ -208,14 +216,8 @@ impl fmt::Display for Note {
                 "repeats were added while earlier ones could be seen: intervals hold at any time, and are wider than \
                  those of a number of repeats that was chosen in advance",
             ),
-            Self::TimeUp => f.write_str(
-                "repeats were added until the time was up: intervals are a little wider than those of a number of \
-                 repeats that was chosen in advance, because the looks before had a part of the error rate",
-            ),
-            Self::Layout => f.write_str(
-                "two builds of one source can differ by 2 % in speed, because their code lies elsewhere in memory: \
-                 a change that small need not be one of the source",
-            ),
+            Self::TimeUp => f.write_str(TIME_UP),
+            Self::Layout => f.write_str(LAYOUT),
             Self::HiddenDrift => f.write_str(
                 "each run or invocation has only one repeat, so whatever the machine does in each of them again, such as \
                  slowing down from the start, counts as a change",

@@ -21,7 +21,7 @@ fn json(path: &Path) -> Value {
 
 #[test]
 fn the_floor_of_a_disk_is_shown_as_a_table_and_as_json() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let table = place.assay(&[BRIEFLY.as_slice(), &["--depth", "1,2"]].concat());
     if is_in_memory(&table) {
         table.expect_code(2);
@@ -52,7 +52,7 @@ fn the_floor_of_a_disk_is_shown_as_a_table_and_as_json() {
 
 #[test]
 fn a_measurement_that_is_interrupted_leaves_no_file() {
-    let place = Place::new();
+    let place = Place::on_disk();
     // The reads are over with the last block of the file, and syncs would take hours.
     let arguments = ["host", "data", "--disk", "--file-size", "1MiB", "--time", "10h"];
     let mut running = place.spawn(&arguments);
@@ -79,7 +79,7 @@ fn a_measurement_that_is_interrupted_leaves_no_file() {
 
 #[test]
 fn options_of_the_floor_need_a_disk_and_sizes_of_blocks() {
-    let place = Place::new();
+    let place = Place::on_disk();
     place.assay(&["host", "data", "--depth", "2"]).expect_code(2).expect_in_stderr(&["--disk"]);
     place
         .assay(&["host", "data", "--disk", "--block-size", "5000B"])
@@ -93,7 +93,7 @@ fn options_of_the_floor_need_a_disk_and_sizes_of_blocks() {
 
 #[test]
 fn a_run_records_the_floor_before_and_after_its_cells() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let plan = workload(2000, 1000, QUICK, "steps = [\"l.i0\", \"l.x\"]") + NULL;
     let ended = place.run(&plan, &["--disk-floor"]).expect_code(0);
     let is_in_memory = is_in_memory(&ended);
@@ -124,7 +124,7 @@ fn a_run_records_the_floor_before_and_after_its_cells() {
 
 #[test]
 fn data_in_memory_has_no_floor_and_the_run_goes_on() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
         return;
     };

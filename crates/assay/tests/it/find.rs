@@ -49,8 +49,8 @@ fn a_rate_that_meets_its_bound_is_the_answer() {
 
     let shown = Shown::read(&place, &place.only_run());
     shown.assert_all_valid();
-    // The steps after the searched one are left out.
-    assert_eq!(shown.rows().len(), 2 * 3);
+    // Each target has one rate, which is tried twice. The steps after the searched one are left out.
+    assert_eq!(shown.rows().len(), 2 * 2 * 3);
     for search in searches(&place) {
         assert_eq!(search["state"], serde_json::json!({"not_limited": 2000.0}));
         let [trial] = &search["trials"].as_array().unwrap()[..] else {

@@ -271,7 +271,7 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
 
     let server = Foreign::start_at(&other.address);
     let measured = |url: &str, command: Command| -> (Value, Value) {
-        let place = Place::new();
+        let place = Place::on_disk();
         place.write("plan.toml", &server.plan_of(url));
         let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
         place.spawn_as(command, &args).wait().expect_code(0);

@@ -198,16 +198,23 @@ impl Drop for Running {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self::made(machine(FlockOperation::LockShared))
+        Self::made_in(&std::env::temp_dir(), machine(FlockOperation::LockShared))
+    }
+
+    /// Returns a place for a test that looks at the work of a disk. The suite gives the others memory.
+    pub(crate) fn on_disk() -> Self {
+        let folder =
+            std::env::var_os("ASSAY_TEST_DISK").map_or_else(std::env::temp_dir, Into::into);
+        Self::made_in(&folder, machine(FlockOperation::LockShared))
     }
 
     /// Returns a place for a test that runs alone.
     pub(crate) fn alone() -> Self {
-        Self::made(machine(FlockOperation::LockExclusive))
+        Self::made_in(&std::env::temp_dir(), machine(FlockOperation::LockExclusive))
     }
 
-    fn made(machine: File) -> Self {
-        let directory = tempfile::Builder::new().prefix("it-").tempdir().unwrap();
+    fn made_in(folder: &Path, machine: File) -> Self {
+        let directory = tempfile::Builder::new().prefix("it-").tempdir_in(folder).unwrap();
         fs_err::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
         for name in ["tmp", "results", "data", "output"] {
             fs_err::create_dir(directory.path().join(name)).unwrap();

@@ -236,7 +236,7 @@ fn reads_from_a_replica_cost_the_replica_and_not_the_primary_and_pass_their_chec
         return;
     }
 
-    let place = Place::new();
+    let place = Place::on_disk();
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\", \"qp100\"]";
 
     // Costs are the difference of two samples, and a busy machine may take one in two seconds.

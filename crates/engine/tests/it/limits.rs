@@ -117,7 +117,7 @@ fn backend_of(session: &mut impl Session) -> u32 {
 
 #[test]
 fn memory_is_limited_and_the_group_is_removed_with_the_server() {
-    let place = ServerDir::new();
+    let place = ServerDir::on_disk();
     // Not a whole number of pages.
     let Some(postgres) = limited(&place, MEMORY + 1000, &[]) else {
         return;
@@ -144,7 +144,7 @@ fn memory_is_limited_and_the_group_is_removed_with_the_server() {
 
 #[test]
 fn a_table_larger_than_the_limit_is_read_from_the_disk_again() {
-    let place = ServerDir::new();
+    let place = ServerDir::on_disk();
     let tmpfs = 0x0102_1994;
     if rustix::fs::statfs(place.path()).unwrap().f_type == tmpfs {
         say_skipped("what is on a tmpfs is not read from a disk");
@@ -196,7 +196,7 @@ fn the_server_gets_the_requested_processors() {
     }
     let own = cpus_of(std::process::id());
     let last: u32 = own.rsplit([',', '-']).next().unwrap().parse().unwrap();
-    let place = ServerDir::new();
+    let place = ServerDir::on_disk();
     let limits = Limits { cpus: Some(vec![last]), ..Limits::default() };
     let postgres = place.start_limited(&limits, &[]).unwrap();
     let expected = Limit {
@@ -218,7 +218,7 @@ fn a_cpu_quota_holds_and_its_group_is_removed_with_the_server() {
     if !is_installed() {
         return;
     }
-    let place = ServerDir::new();
+    let place = ServerDir::on_disk();
     let limits =
         Limits { memory_bytes: Some(MEMORY), cpu_quota_milli: Some(200), ..Limits::default() };
     let postgres = place.start_limited(&limits, &[]).unwrap();
@@ -268,7 +268,7 @@ fn limits_that_make_no_sense_are_refused_and_nothing_is_left_running() {
     if !is_installed() {
         return;
     }
-    let place = ServerDir::new();
+    let place = ServerDir::on_disk();
     let error = place.start_limited(&memory(63 * MIB), &[]).err().unwrap();
     assert!(matches!(error, SetupError::Config { .. }), "{error}");
     assert!(error.to_string().contains("`memory` is 63 MiB"), "{error}");
@@ -283,7 +283,7 @@ fn a_server_without_limits_reports_none() {
     if !is_installed() {
         return;
     }
-    let place = ServerDir::new();
+    let place = ServerDir::on_disk();
     let postgres = place.start_limited(&Limits::default(), &[]).unwrap();
     assert!(postgres.limits().is_empty());
     assert_eq!(postgres.killed_for_memory(), None);
@@ -297,7 +297,7 @@ fn a_server_without_limits_reports_none() {
 
 #[test]
 fn a_backend_beyond_the_memory_limit_is_killed_and_reported() {
-    let place = ServerDir::new();
+    let place = ServerDir::on_disk();
     let Some(postgres) = limited(&place, MEMORY, &[]) else {
         return;
     };
@@ -314,7 +314,7 @@ fn a_backend_beyond_the_memory_limit_is_killed_and_reported() {
 
 #[test]
 fn stopping_a_server_that_ran_out_of_memory_reports_it() {
-    let place = ServerDir::new();
+    let place = ServerDir::on_disk();
     let Some(postgres) = limited(&place, MEMORY, &[("restart_after_crash", "off")]) else {
         return;
     };
@@ -338,7 +338,7 @@ fn stopping_a_server_that_ran_out_of_memory_reports_it() {
 /// process ID; `None` if memory can't be limited.
 fn other_assay(place: &ServerDir) -> Option<(Child, u32)> {
     // This process's server has the message.
-    limited(&ServerDir::new(), MEMORY, &[])?.stop().unwrap();
+    limited(&ServerDir::on_disk(), MEMORY, &[])?.stop().unwrap();
     fs_err::create_dir(place.path().join("data")).unwrap();
     let mut parent = Command::new(guard_exe().with_file_name("limited_server"))
         .arg(build())
@@ -355,7 +355,7 @@ fn other_assay(place: &ServerDir) -> Option<(Child, u32)> {
 
 #[test]
 fn the_group_goes_also_when_assay_is_killed() {
-    let place = ServerDir::new();
+    let place = ServerDir::on_disk();
     let Some((mut parent, pid)) = other_assay(&place) else {
         return;
     };
@@ -369,7 +369,7 @@ fn the_group_goes_also_when_assay_is_killed() {
 
 #[test]
 fn a_group_whose_guard_was_killed_too_is_removed_by_the_next_run() {
-    let place = ServerDir::new();
+    let place = ServerDir::on_disk();
     let Some((mut parent, pid)) = other_assay(&place) else {
         return;
     };
@@ -393,7 +393,7 @@ fn mysql_is_limited_too() {
     let Some(_) = mysql::installed() else {
         return;
     };
-    let place = mysql::ServerDir::new();
+    let place = mysql::ServerDir::on_disk();
     let own = cpus_of(std::process::id());
     let first: u32 = own.split([',', '-']).next().unwrap().parse().unwrap();
     let limits =

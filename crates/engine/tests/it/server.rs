@@ -221,8 +221,20 @@ pub(crate) struct ServerDir<S> {
 
 impl<S: TestServer> ServerDir<S> {
     pub(crate) fn new() -> Self {
+        Self::made_in(&std::env::temp_dir())
+    }
+
+    /// Returns a directory for a test that looks at the work of a disk, or limits the memory of its
+    /// server. The suite gives the others memory, which counts toward such a limit.
+    pub(crate) fn on_disk() -> Self {
+        let folder =
+            std::env::var_os("ASSAY_TEST_DISK").map_or_else(std::env::temp_dir, Into::into);
+        Self::made_in(&folder)
+    }
+
+    fn made_in(folder: &Path) -> Self {
         use std::os::unix::fs::PermissionsExt;
-        let directory = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir_in(folder).unwrap();
         fs_err::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         Self { directory, guard_exe: guard_exe(), kind: PhantomData }
     }

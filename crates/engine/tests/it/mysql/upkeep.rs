@@ -129,7 +129,7 @@ fn what_a_commit_makes_durable_is_counted() {
         return;
     }
 
-    let place = ServerDir::new();
+    let place = ServerDir::on_disk();
     let mysql = place
         .start(&[
             ("default_storage_engine", "innodb"),
