@@ -18,7 +18,7 @@ use analysis::figures::{Figures, Looks};
 use machine::{BASE, Drift, Noise, Random, Steps, Truth, first_repeats};
 
 /// Simulated runs for each figure about intervals that are meant for one look.
-const RUNS_LOOKED_AT_ONCE: u32 = 300;
+const RUNS_LOOKED_AT_ONCE: u32 = 100;
 
 /// Simulated runs for each mean number of repeats.
 const RUNS_TO_DECIDE: u32 = 300;
@@ -36,7 +36,7 @@ const REPEATS_MIN: u32 = 3;
 const REPEATS_MAX: u32 = 100;
 
 /// Simulated runs for a single figure.
-const RUNS_OF_ONE_LINE: u32 = 2000;
+const RUNS_OF_ONE_LINE: u32 = 1000;
 
 /// The noise and drift of machines.
 const MACHINES: [(&str, Noise, Drift, Steps); 10] = [
@@ -65,9 +65,9 @@ struct Size {
 }
 
 const SIZES: [Size; 3] = [
-    Size { steps: 1, repeats: 40, runs: 2000 },
-    Size { steps: 6, repeats: 20, runs: 2000 },
-    Size { steps: 24, repeats: 20, runs: 300 },
+    Size { steps: 1, repeats: 40, runs: 1000 },
+    Size { steps: 6, repeats: 20, runs: 400 },
+    Size { steps: 24, repeats: 20, runs: 100 },
 ];
 
 /// The spreads of single values, in percent: the noise of 1 % is so many times as large.
