@@ -5,6 +5,7 @@ mod initial_tree;
 mod looks;
 pub mod machine;
 mod machines;
+mod notes;
 mod overall;
 mod simulated;
 mod verdicts;
