@@ -88,31 +88,36 @@ fn place(about: &Finding) -> String {
 }
 
 /// Returns a title such as `pg17.base: 1.20x slower in scan: 21% more CPU per query`.
-fn change_title(change: &Change<'_>, about: &Finding) -> String {
+fn change_title(change: &Change<'_>, finding: &Finding) -> String {
     let leading = change.cases[0];
 
-    let (count, steps, total) = (change.cases.len(), &about.steps, change.comparison_count);
-    let who = match about.targets.as_slice() {
+    let (count, steps, total) = (change.cases.len(), &finding.steps, change.comparison_count);
+    let who = match finding.targets.as_slice() {
         [one] => one.clone(),
         many => counted(many.len(), "target"),
     };
 
     let up_to = if count > 1 { "up to " } else { "" };
-    let place = match steps.len() {
-        _ if count == 1 => format!("in {}", leading.place()),
-        steps_count if steps_count == count && count <= 3 => {
-            let variant = leading.context.named_variant(about.variant.as_deref());
-            let of = variant.map(|variant| format!(" of {variant}"));
-            format!("in {}{}", list(steps), of.unwrap_or_default())
-        }
-        ..=3 => format!("in {count} of {total} comparisons ({})", list(steps)),
-        _ if about.targets.len() == 1 => format!("in {count} of {total} steps"),
-        _ => format!("in {count} of {total} comparisons"),
+
+    let place = if count == 1 {
+        format!("in {}", leading.place())
+    } else if steps.len() == count && count <= 3 {
+        // Each case has a step of its own, so the steps alone say where.
+        let variant = leading.context.named_variant(finding.variant.as_deref());
+        let of = variant.map(|variant| format!(" of {variant}"));
+        format!("in {}{}", list(steps), of.unwrap_or_default())
+    } else if steps.len() <= 3 {
+        format!("in {count} of {total} comparisons ({})", list(steps))
+    } else if finding.targets.len() == 1 {
+        format!("in {count} of {total} steps")
+    } else {
+        format!("in {count} of {total} comparisons")
     };
 
-    let mut headline = match count {
-        1 => cause::headline(leading, &change.cause),
-        _ => cause::short_of(&change.cause, leading.is_slower()),
+    let mut headline = if count == 1 {
+        cause::headline(leading, &change.cause)
+    } else {
+        cause::short_of(&change.cause, leading.is_slower())
     };
 
     if matches!(change.cause, Cause::Unexplained(_))
@@ -451,24 +456,35 @@ fn change_of(cost: &ComparedStep) -> AmountChange {
 }
 
 fn known_differences(gaps: &[CostGaps<'_>], facts: &[Fact<'_>]) -> Vec<String> {
-    let costs = gaps.iter().take(GAPS_NAMED).filter_map(gap::sentence);
-    let of_facts = |names: fn(&Fact<'_>) -> Vec<String>| {
-        list_any(facts.iter().filter_map(|fact| {
-            let names = list_any(names(fact).into_iter())?;
-            Some(format!("{} in {names}", fact.who))
-        }))
-    };
+    let mut sentences = Vec::new();
+    for of_cost in gaps.iter().take(GAPS_NAMED) {
+        sentences.extend(gap::sentence(of_cost));
+    }
 
-    let fsyncs = of_facts(|fact| fact.fsyncs.clone());
-    let settings =
-        of_facts(|fact| fact.settings.iter().map(|setting| setting_text(setting)).collect());
+    let mut with_fsyncs = Vec::new();
+    let mut with_settings = Vec::new();
+    for Fact { who, fsyncs, settings } in facts {
+        if !fsyncs.is_empty() {
+            with_fsyncs.push(format!("{who} in {}", list(fsyncs)));
+        }
+        if !settings.is_empty() {
+            let settings: Vec<String> =
+                settings.iter().map(|setting| setting_text(setting)).collect();
+            with_settings.push(format!("{who} in {}", list(&settings)));
+        }
+    }
 
-    let fsyncs = fsyncs.map(|who| {
-        format!("Fsyncs per commit differ by a factor of {BEGINS_FACTOR} or more: {who}.")
-    });
-    let settings = settings.map(|who| format!("Settings differ: {who}."));
+    if !with_fsyncs.is_empty() {
+        sentences.push(format!(
+            "Fsyncs per commit differ by a factor of {BEGINS_FACTOR} or more: {}.",
+            list(&with_fsyncs)
+        ));
+    }
+    if !with_settings.is_empty() {
+        sentences.push(format!("Settings differ: {}.", list(&with_settings)));
+    }
 
-    costs.chain(fsyncs).chain(settings).collect()
+    sentences
 }
 
 fn machines(variance: &MachineVariance<'_>) -> (String, Vec<String>) {
