@@ -78,7 +78,7 @@ impl Foreign {
 
     /// Starts a server that also accepts connections to `address`.
     fn start_at(address: &str) -> Self {
-        let place = Place::new();
+        let place = Place::on_disk();
         let log = place.join("server.log");
         let cluster = make_cluster(&place.join("data"), &log);
         let program = engine::postgres::locate("distribution").unwrap().bin_dir.join("postgres");
