@@ -49,7 +49,7 @@ impl AnswerWriter<'_> {
     fn cpu(&self, target: &TargetAnswer) -> String {
         let base = self.short(&self.answer.base);
         let mut parts = Vec::new();
-        for change in target.slower.iter().chain(&target.faster).take(NAMED) {
+        for change in target.slower.iter().chain(&target.faster) {
             let amount = AmountChange::new(change.ratio, change.interval);
             let (text, than, step) = (amount.text(), amount.than(), self.place(change));
             parts.push(if parts.is_empty() {
@@ -58,7 +58,7 @@ impl AnswerWriter<'_> {
                 format!("{text} in {step}")
             });
         }
-        format!("In a typical turn, {} uses {}.", target.target, parts.join(", and "))
+        format!("In a typical turn, {} uses {}.", target.target, listed(&parts, NAMED, ", and "))
     }
 
     /// Returns the sentences about a target that is shown to stall more, or less, than the base:
