@@ -302,11 +302,17 @@ checks = "off"
     )
 }
 
-/// Returns the table of the workload, with steps as long as those of `assay versus`.
+/// Returns the table of the workload.
 fn workload_table(steps: Steps) -> &'static str {
     match steps {
-        Steps::FiveTests => {
-            r#"
+        Steps::FiveTests => FIVE_TESTS,
+        Steps::Inserts => INSERTS,
+        Steps::ReadRandom => READ_RANDOM,
+    }
+}
+
+/// Five tests of sysbench, as long as in a plan of `assay versus`.
+const FIVE_TESTS: &str = r#"
 [workload.sysbench]
 tables = 1
 rows = "200k"
@@ -315,26 +321,23 @@ read-time = "1s"
 write-time = "1s"
 steps = [
     "load", "settle", "point-query", "random-points.range100", "read-only.range100", "update-index", "insert",
-]"#
-        }
-        Steps::Inserts => {
-            r#"
+]"#;
+
+/// The Insert Benchmark up to the first step that inserts and deletes.
+const INSERTS: &str = r#"
 [workload.insert]
 initial-rows = "100k"
 write-rows = "100k"
-steps = ["l.i0", "l.x", "l.i1"]"#
-        }
-        Steps::ReadRandom => {
-            r#"
+steps = ["l.i0", "l.x", "l.i1"]"#;
+
+/// Random reads of a database that fits in memory.
+const READ_RANDOM: &str = r#"
 [workload.kv]
 keys = "500k"
 key-size = 20
 value-size = 400
 read-time = "1s"
-steps = ["fillseq", "flush", "drain", "readrandom"]"#
-        }
-    }
-}
+steps = ["fillseq", "flush", "drain", "readrandom"]"#;
 
 /// Returns the tables of the two targets.
 pub fn target_tables(engine: PlantedEngine, plain: &Path, changed: &Path) -> String {

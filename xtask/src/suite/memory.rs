@@ -11,7 +11,7 @@ use anyhow::Result;
 use fs_err as fs;
 use tempfile::TempDir;
 
-/// Where Linux has a file system in memory for any user.
+/// The file system in memory that Linux has for any user.
 const MEMORY: &str = "/dev/shm";
 
 /// The free memory with which tests may put their files there.

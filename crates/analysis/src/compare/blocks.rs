@@ -46,22 +46,28 @@ impl<'b> BlockPairs<'b> {
     /// fifth of the blocks; `None` if they have too few blocks in common, or the figure is unknown.
     pub fn ratio(&self, metric: &str) -> Option<f64> {
         let ln_ratio = match metric {
-            TYPICAL_CPU => trimmed_mean(self.ln_ratios(ln_cpu).into_iter())?,
-            TYPICAL_RATE => trimmed_mean(self.ln_ratios(ln_rate).into_iter())?,
+            TYPICAL_CPU => self.typical_ln_ratio(ln_cpu)?,
+            TYPICAL_RATE => self.typical_ln_ratio(ln_rate)?,
             STEADINESS => {
-                let of_typical = trimmed_mean(self.ln_ratios(ln_rate).into_iter())?;
-                ln_mean_rate(&self.target) - ln_mean_rate(&self.base) - of_typical
+                let of_all = ln_mean_rate(&self.target) - ln_mean_rate(&self.base);
+                of_all - self.typical_ln_ratio(ln_rate)?
             }
             _ => return None,
         };
-        let is_known = ln_ratio.is_finite();
-        Some(if is_known { ln_ratio.exp() } else { 0.0 })
+
+        Some(if ln_ratio.is_finite() { ln_ratio.exp() } else { 0.0 })
+    }
+
+    /// Returns the trimmed mean of the blocks' differences of a logarithm; `None` with too few.
+    fn typical_ln_ratio(&self, logarithm: Figure) -> Option<f64> {
+        trimmed_mean(self.ln_ratios(logarithm).into_iter())
     }
 
     /// Returns the standard error of the logarithm of a ratio, as the spread of the blocks tells;
     /// `None` with too few blocks, and for metrics that blocks don't have.
     ///
-    /// It is that of a mean of influences: of how much each block moves the ratio (Hampel 1974).
+    /// An influence is how much a block moves the ratio, and the error is that of their mean (Hampel
+    /// 1974).
     pub fn error(&self, metric: &str) -> Option<f64> {
         if !self.are_enough() {
             return None;
@@ -123,33 +129,24 @@ fn influences_on_quotient(
 fn influences_on_typical(values: &[f64]) -> Option<Vec<f64>> {
     let kept = trimmed(values.iter().copied())?;
     let (least, most) = (*kept.first()?, *kept.last()?);
-    let known = values.iter().filter(|value| !value.is_nan());
-    let replaced: Vec<f64> = known.map(|value| value.clamp(least, most)).collect();
-    let center = mean(&replaced);
+
+    // What is no number stays so.
+    let replaced: Vec<f64> = values.iter().map(|value| value.clamp(least, most)).collect();
+    let known: Vec<f64> = replaced.iter().copied().filter(|value| !value.is_nan()).collect();
+    let center = mean(&known);
 
     let share_kept = 1.0 - 2.0 * TRIMMED_SHARE;
-    let influence = |value: &f64| {
-        if value.is_nan() { 0.0 } else { (value.clamp(least, most) - center) / share_kept }
-    };
-    Some(values.iter().map(influence).collect())
+    let mut influences = Vec::new();
+    for value in replaced {
+        influences.push(if value.is_nan() { 0.0 } else { (value - center) / share_kept });
+    }
+    Some(influences)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Returns blocks with these numbers of operations in a tenth of a second each, half of which
-    /// is CPU time.
-    fn blocks(operations: &[u64]) -> Vec<TurnBlock> {
-        let block = |(number, operations): (usize, &u64)| TurnBlock {
-            block: number as u32,
-            turns: 2,
-            seconds: 0.1,
-            operations: *operations,
-            cpu_seconds: Some(0.05),
-        };
-        operations.iter().enumerate().map(block).collect()
-    }
+    use crate::figures::typical::tests::blocks;
 
     fn ratio(metric: &str, base: &[TurnBlock], target: &[TurnBlock]) -> Option<f64> {
         BlockPairs::new(base, target).ratio(metric)

@@ -39,10 +39,8 @@ impl Compared {
         };
 
         let mut typical = self.rows.iter().filter(|row| row.metric == TYPICAL_RATE);
-        match typical
-            .find(|row| row.compares_the_same(throughput))
-            .map(|row| row.decision(self.effect, tried))
-        {
+        let of_same = typical.find(|row| row.compares_the_same(throughput));
+        match of_same.map(|row| row.decision(self.effect, tried)) {
             Some(Decision::Decided(verdict)) => Decision::Decided(verdict),
             Some(Decision::Open { repeats_needed: of_typical }) => {
                 let known = [repeats_needed, of_typical].into_iter().flatten();

@@ -57,7 +57,7 @@ pub(super) struct UndecidedRow {
     pub estimate: Option<Estimate>,
     /// The standard deviation that rounding adds to the logarithm of its ratio.
     pub rounding: f64,
-    /// What the turns of its repeats tell about its noise.
+    /// The noise that the turns of its repeats show.
     pub noise_within: NoiseWithin,
     pub has_hidden_drift: bool,
     /// The names of the base and of the target, as sentences have them.
@@ -93,9 +93,7 @@ pub(super) fn draft(
     );
 
     if draft.row.pairing == Pairing::Paired {
-        let pairs: Vec<(Sample, Sample)> =
-            draft.row.base_values.iter().copied().zip(draft.row.values.iter().copied()).collect();
-        draft.noise_within = NoiseWithin::of_pairs(samples, targets, metric, &pairs);
+        draft.noise_within = NoiseWithin::of_pairs(samples, base, &draft.row);
         draft.row.error_within = draft.noise_within.error();
     }
 

@@ -1,4 +1,4 @@
-//! What looking at results more than once costs.
+//! The price of looking at results more than once.
 //!
 //! Student's t is for a number of repeats that was chosen in advance. Whoever looks after each
 //! repeat, and stops when something is shown, has many chances to be wrong. A confidence sequence

@@ -4,13 +4,12 @@
 //! two targets are compared, that of the base is its own, and that of the other is a multiple of
 //! it: the ratio that is typical of their common blocks.
 
-use super::Sample;
 use super::blocks::BlockPairs;
-use super::draft::TargetPair;
 use super::mean::mean;
 use super::metric::{OWN_CPU, THROUGHPUT};
 use super::reason::Reason;
 use super::samples::{Samples, Side, TimedSample};
+use super::{ComparedStep, Sample};
 use crate::figures::index::StepPlace;
 use crate::figures::{Row, STEADINESS, TYPICAL_CPU, TYPICAL_RATE, TurnBlock};
 
@@ -116,7 +115,7 @@ impl Relation<'_, '_> {
     }
 }
 
-/// What the turns of the repeats tell about the noise of a comparison.
+/// The noise of a comparison, as far as the turns of its repeats tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum NoiseWithin {
     /// Nothing: some repeat was not measured in turns, or the metric is none of turns.
@@ -129,24 +128,20 @@ pub(super) enum NoiseWithin {
 }
 
 impl NoiseWithin {
-    /// Returns what the turns tell about pairs of repeats.
-    pub fn of_pairs(
-        samples: &Samples<'_>,
-        targets: TargetPair<'_>,
-        metric: &str,
-        pairs: &[(Sample, Sample)],
-    ) -> Self {
+    /// Returns what the turns tell about a comparison with `base`, whose repeats are pairs.
+    pub fn of_pairs(samples: &Samples<'_>, base: &str, compared: &ComparedStep) -> Self {
+        let place = compared.place();
         let mut squares = Vec::new();
         let mut has_too_few = false;
-        for (base, value) in pairs {
-            let of_base = turn_blocks(samples, targets.place, targets.base, base);
-            let of_target = turn_blocks(samples, targets.place, targets.target, value);
+        for (base_value, value) in compared.base_values.iter().zip(&compared.values) {
+            let of_base = turn_blocks(samples, place, base, base_value);
+            let of_target = turn_blocks(samples, place, &compared.cell.target, value);
             let (Some(of_base), Some(of_target)) = (of_base, of_target) else {
                 return Self::Unknown;
             };
 
             let blocks = BlockPairs::new(of_base, of_target);
-            match blocks.error(metric) {
+            match blocks.error(&compared.metric) {
                 Some(error) => squares.push(error * error),
                 None if blocks.are_enough() => return Self::Unknown,
                 None => has_too_few = true,

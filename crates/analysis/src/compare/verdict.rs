@@ -305,20 +305,21 @@ const LAYOUT_EFFECT: f64 = 0.02;
 /// Returns the note on small changes between two builds: they are true of these files, and may say
 /// nothing of their sources.
 fn note_on_layout(rows: &[ComparedStep], base: &str) -> Option<Note> {
-    let is_small = |row: &&ComparedStep| {
-        let is_of_code = has_verdict(&row.metric) || TurnMetric::named(&row.metric).is_some();
-        is_of_code
-            && row.verdict.is_change()
-            && row.ratio.is_some_and(|ratio| ratio.ln().abs() <= LAYOUT_EFFECT.ln_1p())
-    };
-    let is_of_another_build =
-        |row: &&ComparedStep| match (build_of(&row.cell.target), build_of(base)) {
-            (Some(build), Some(of_base)) => build != of_base,
-            _ => false,
-        };
+    let build_of_base = build_of(base)?;
+    for row in rows.iter().filter(|row| is_as_small_as_layout(row)) {
+        let build = build_of(&row.cell.target);
+        if build.is_some_and(|build| build != build_of_base) {
+            return Some(Note::Layout);
+        }
+    }
+    None
+}
 
-    let mut small = rows.iter().filter(is_small);
-    small.any(|row| is_of_another_build(&row)).then_some(Note::Layout)
+/// Returns whether a comparison shows a change of speed that the layout of code alone can make.
+fn is_as_small_as_layout(row: &ComparedStep) -> bool {
+    let is_of_speed = has_verdict(&row.metric) || TurnMetric::named(&row.metric).is_some();
+    let is_small = row.ratio.is_some_and(|ratio| ratio.ln().abs() <= LAYOUT_EFFECT.ln_1p());
+    is_of_speed && is_small && row.verdict.is_change()
 }
 
 /// Returns the build in the name of a target; `None` if it is the name of a run.

@@ -101,12 +101,12 @@ pub(crate) fn trimmed(values: impl Iterator<Item = f64>) -> Option<Vec<f64>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Returns blocks with these numbers of operations in a tenth of a second each, half of which
     /// is CPU time.
-    fn blocks(operations: &[u64]) -> Vec<TurnBlock> {
+    pub(crate) fn blocks(operations: &[u64]) -> Vec<TurnBlock> {
         let block = |(number, operations): (usize, &u64)| TurnBlock {
             block: number as u32,
             turns: 2,

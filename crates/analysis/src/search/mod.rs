@@ -43,7 +43,7 @@ pub struct RateTrial {
     /// A first try missed a bound. The achieved rate, the other figures and the verdict are those
     /// of a second one.
     pub is_second_try: bool,
-    /// It was tried a second time, whatever the first try said.
+    /// The rate was tried a second time, whatever the first try said.
     #[serde(skip)]
     pub is_tried_twice: bool,
     /// The verdict on the bounds.

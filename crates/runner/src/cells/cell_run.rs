@@ -17,7 +17,7 @@ use crate::turns::Seat;
 pub struct CellRun<'a> {
     /// The part of it that its target sees.
     pub site: CellSite<'a>,
-    /// Its seat among the cells that take turns; `None` if it is measured alone.
+    /// The cell's seat among those that take turns; `None` if it is measured alone.
     pub seat: Option<&'a Seat>,
     /// The tool that counts the engine's work, if the cell is exact.
     pub tool: Option<&'a Tool>,
