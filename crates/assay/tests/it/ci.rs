@@ -15,7 +15,7 @@ fn text(path: &Path) -> String {
 
 #[test]
 fn a_regression_is_in_each_file_that_ci_reads() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let run = measured(&place, &load(5, 500, FULL_AND_OFF));
     with_known_times(&run);
     let gated = ["compare", &run, "--gate", "--require", "l.i0 throughput > 1"];
@@ -157,7 +157,7 @@ fn the_workflow_for_github_measures_judges_publishes_and_keeps_the_history() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
-    let place = Place::new();
+    let place = Place::on_disk();
 
     git_repository(&place);
     run_steps(&place, "github-workflow.yml", Event::Change);
@@ -189,7 +189,7 @@ fn the_template_for_gitlab_measures_judges_publishes_and_keeps_the_history() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
-    let place = Place::new();
+    let place = Place::on_disk();
 
     run_steps(&place, "gitlab-template.yml", Event::Change);
     let report = text(&place.join("gl-code-quality-report.json"));

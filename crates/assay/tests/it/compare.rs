@@ -77,7 +77,7 @@ pub(crate) fn rows(place: &Place, args: &[&str]) -> Vec<Value> {
 
 #[test]
 fn a_run_ends_with_its_verdicts_where_its_report_is_and_the_next_command() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let repeated = place.run(&load(2, 50, TWICE), &[]).expect_code(0);
     let repeated = repeated.expect_in_stdout(&[
         "Throughput relative to lite.base",
@@ -112,7 +112,7 @@ fn a_run_ends_with_its_verdicts_where_its_report_is_and_the_next_command() {
 
 #[test]
 fn a_slower_config_is_shown_and_fails_the_gate() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let run = measured(&place, &load(5, 500, FULL_AND_OFF));
     with_known_times(&run);
     let row = &rows(&place, &[&run])[0];
@@ -155,7 +155,7 @@ fn a_slower_config_is_shown_and_fails_the_gate() {
 
 #[test]
 fn equal_configs_are_not_called_different() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let run = measured(&place, &load(5, 2_000, TWICE));
     // So wide that no noise of the machine reaches it: what is tested is not the machine.
     let gate = compared(&place, &[&run, "--gate", "--effect", "95", "--error-rate", "0.01"]);
@@ -165,7 +165,7 @@ fn equal_configs_are_not_called_different() {
 
 #[test]
 fn single_runs_are_in_doubt_until_there_are_repeats() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let run = measured(&place, &load(1, 500, FULL_AND_OFF));
     let table = compared(&place, &[&run]).expect_code(0);
 
@@ -202,7 +202,7 @@ fn single_runs_are_in_doubt_until_there_are_repeats() {
 
 #[test]
 fn the_same_plan_run_again_is_more_repeats_and_by_run_it_is_compared() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let plan = load(2, 2_000, FULL_AND_OFF);
 
     let (first, second) = (measured(&place, &plan), measured(&place, &plan));
@@ -244,7 +244,7 @@ fn the_same_plan_run_again_is_more_repeats_and_by_run_it_is_compared() {
 
 #[test]
 fn what_can_not_be_compared_is_refused_with_the_way_out() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let run = measured(&place, &load(1, 500, TWICE));
     let other_work = measured(&place, &load(1, 600, TWICE));
     let other_config = load(1, 500, TWICE).replace("\"wal\"", "\"memory\"");
@@ -299,7 +299,7 @@ fn what_can_not_be_compared_is_refused_with_the_way_out() {
 
 #[test]
 fn the_first_measured_target_takes_the_place_of_a_base_that_was_left_out() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let plan = load(1, 500, TWICE) + "[config.sqlite.third]\nextends = \"base\"\n";
     let only = ["--only", "lite.next", "--only", "lite.third"];
     let ended = place.run(&plan, &[&["--quiet"][..], &only].concat()).expect_code(0);
@@ -328,7 +328,7 @@ fn copy_directory(from: &Path, to: &Path) {
 
 #[test]
 fn by_run_the_changes_of_targets_are_shown() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let before = load(1, 500, FULL_AND_OFF);
 
     let after =
@@ -358,7 +358,7 @@ fn by_run_the_changes_of_targets_are_shown() {
 
 #[test]
 fn another_way_of_measuring_is_reported() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let plan = load(1, 500, TWICE);
     let (before, after) = (measured(&place, &plan), measured(&place, &plan));
 
@@ -386,7 +386,7 @@ fn another_way_of_measuring_is_reported() {
 
 #[test]
 fn missing_measurements_do_not_pass() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let plan = load(2, 500, TWICE);
     let only_base = "[[target]]\nbuilds = [\"lite\"]\nconfigs = [\"base\"]\n";
     let (yesterday, today) =
@@ -415,7 +415,7 @@ fn missing_measurements_do_not_pass() {
 
 #[test]
 fn a_failed_cell_does_not_pass() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let broken = "[build.other]\nnull = \"bundled\"\n[[target]]\nbuilds = [\"lite\"]\n[[target]]\nbuilds = [\"other\"]\n";
     let run = measured(&place, &load(2, 500, broken));
     let record = std::path::Path::new(&run).join("cells/other.default/c1/r2");
@@ -426,7 +426,7 @@ fn a_failed_cell_does_not_pass() {
 
 #[test]
 fn a_target_against_itself_tells_the_noise() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let plan = load(1, 500, TWICE);
     let ended = place.run(&plan, &["--aa", "--only", "lite.next"]).expect_code(0);
     let ended = ended
@@ -456,7 +456,7 @@ fn a_target_against_itself_tells_the_noise() {
 
 #[test]
 fn the_width_of_an_interval_is_explained() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let run = measured(&place, &load(3, 200, FULL_AND_OFF));
     with_known_times(&run);
 

@@ -51,7 +51,7 @@ fn compared(place: &Place, run: &str) -> Value {
 
 #[test]
 fn an_interrupted_run_goes_on_until_all_is_decided() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let mut running = place.spawn_run(&load(LARGE_EFFECT, FULL), &[]);
     let results = place.join("results");
     eventually("the second repeat begins", || {
@@ -98,7 +98,7 @@ fn an_interrupted_run_goes_on_until_all_is_decided() {
 
 #[test]
 fn a_run_ends_when_the_next_repeat_would_not_end_in_time() {
-    let place = Place::new();
+    let place = Place::on_disk();
     // Nothing rules out a change as small as this.
     let plan = load("repeats = \"until decided\"\ntime = \"1s\"\neffect = 0.001", TWICE);
     let ended = place.run(&plan, &[]).expect_code(0);
@@ -118,7 +118,7 @@ fn a_run_ends_when_the_next_repeat_would_not_end_in_time() {
 
 #[test]
 fn repeats_that_are_added_after_a_look_are_recorded_as_such() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let ended = place.run(&load("repeats = 1", TWICE), &["--quiet"]).expect_code(0);
     let run = ended.run_directory();
     let name = run.to_str().unwrap();
@@ -139,7 +139,7 @@ fn repeats_that_are_added_after_a_look_are_recorded_as_such() {
 
 #[test]
 fn a_run_of_a_fixed_number_of_repeats_can_go_on_until_all_is_decided() {
-    let place = Place::new();
+    let place = Place::on_disk();
     let ended = place.run(&load("repeats = 2", TWICE), &["--quiet"]).expect_code(0);
     let run = ended.run_directory();
     let name = run.to_str().unwrap();

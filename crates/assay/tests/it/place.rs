@@ -201,7 +201,8 @@ impl Place {
         Self::made_in(&std::env::temp_dir(), machine(FlockOperation::LockShared))
     }
 
-    /// Returns a place for a test that looks at the work of a disk. The suite gives the others memory.
+    /// Returns a place for a test that looks at the work of a disk, or in which waiting for a disk is
+    /// what makes one target slower. The suite gives the others memory.
     pub(crate) fn on_disk() -> Self {
         let folder =
             std::env::var_os("ASSAY_TEST_DISK").map_or_else(std::env::temp_dir, Into::into);

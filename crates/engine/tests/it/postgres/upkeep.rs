@@ -203,7 +203,7 @@ fn every_counter_of_the_version_is_read_and_moves() {
     if !is_installed() {
         return;
     }
-    let place = ServerDir::new();
+    let place = ServerDir::on_disk();
     let postgres = place.start(&settings_that_move_counters()).unwrap();
     let written = table("moves1", None);
     let mut session = fill(&postgres, &written, 100);
