@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plan::{Engine, key_part, quoted};
+use plan::{Engine, Reuse, key_part, quoted};
 use runner::ExactRequest;
 use words::EngineInterface;
 
@@ -154,8 +154,8 @@ pub struct Draft<'a> {
     pub has_base: bool,
     /// The only target is compared with itself.
     pub is_against_itself: bool,
-    /// Only the first repeat of each target loads its database.
-    pub shares_loads: bool,
+    /// The cells that share one load.
+    pub reuse: Reuse,
     /// Each target has exact cells.
     pub exact: Option<ExactRequest>,
 }
@@ -200,9 +200,15 @@ impl Draft<'_> {
             quoted(&first)
         );
         text.push('\n');
-        if self.shares_loads {
-            text += "reuse = \"run\"  # only the first repeat loads; false: every repeat does\n";
-        }
+        text += match self.reuse {
+            Reuse::Off | Reuse::Always => "",
+            Reuse::Repeat => {
+                "reuse = \"repeat\"  # one target of a repeat loads; false: each target does\n"
+            }
+            Reuse::Run => {
+                "reuse = \"run\"  # only the first repeat loads; false: every repeat does\n"
+            }
+        };
         text.push('\n');
 
         self.add_exact(&mut text);
@@ -312,7 +318,7 @@ mod tests {
                         configs: &configs,
                         has_base,
                         is_against_itself: is_quick,
-                        shares_loads: true,
+                        reuse: if is_quick { Reuse::Run } else { Reuse::Repeat },
                         exact: None,
                     };
                     let text = draft.text(DraftRepeats::Count(7));

@@ -94,7 +94,8 @@ descriptions! {
             => "keep a cell's database";
         "reuse"
             => "keep the database that the first steps load, and begin later cells with a copy of \
-                it: `true` in all runs, `\"run\"` only in this one. [Databases](databases.md) says \
+                it: `true` in all runs, `\"run\"` only in this one, `\"repeat\"` only in the same \
+                repeat. [Databases](databases.md) says \
                 what is then measured. `--reuse DIR` chooses the directory";
         "alone" or "none"
             => "steps to measure also right after the load, without the steps before them, in cells \

@@ -118,8 +118,10 @@ pub fn excerpt(plan: &Plan, text: &str, sets: &[String], wanted: &Excerpt<'_>) -
         out.entries.extend(root.take(key));
     }
 
-    if plan.reuse != Reuse::Off {
-        out.set("reuse", string("run"));
+    match plan.reuse {
+        Reuse::Off => {}
+        Reuse::Repeat => out.set("reuse", string("repeat")),
+        Reuse::Run | Reuse::Always => out.set("reuse", string("run")),
     }
 
     if plan.listen.is_some() {

@@ -185,7 +185,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     }
 
     let Compared { builds, configs, targets, designed, are_known } = compared;
-    repeats.check(cx, &targets);
+    repeats.check(cx, &targets, surroundings.reuse);
 
     let first = first_measured(cx, variants.as_deref(), &builds, &targets);
     let base = match base_node {

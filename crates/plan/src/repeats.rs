@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::diagnostic::Place;
 use crate::quantity::Quantity;
 use crate::reader::{Context, Section, ValueKind};
-use crate::spec::{Order, Target, UntilDecided};
+use crate::spec::{Order, Reuse, Target, UntilDecided};
 use crate::tree::Node;
 use crate::value_kinds::Choice;
 use crate::wording::{code, quoted};
@@ -106,8 +106,17 @@ impl Repeats {
         Self { count, until_decided, order, place: field.place }
     }
 
-    /// Reports an order and targets that can't be compared until all is decided.
-    pub(crate) fn check(&self, cx: &mut Context<'_>, targets: &[Target]) {
+    /// Reports an order in which the targets of a repeat can't share a load, and an order and targets
+    /// that can't be compared until all is decided.
+    pub(crate) fn check(&self, cx: &mut Context<'_>, targets: &[Target], reuse: Reuse) {
+        if self.order == Order::Grouped && reuse == Reuse::Repeat {
+            let message =
+                "the cells of a repeat can't share a load if they don't follow each other";
+            cx.error("plan::conflict", self.place, message)
+                .label("the `order` is `\"grouped\"`")
+                .help("remove `order`, or set `reuse = \"run\"`");
+        }
+
         if self.until_decided.is_none() {
             return;
         }

@@ -99,7 +99,7 @@ impl ValueKind for Flag {
     }
 }
 
-/// `true`, `false` or `"run"`
+/// `true`, `false`, `"run"` or `"repeat"`
 pub(crate) struct ReuseValue;
 
 impl ValueKind for ReuseValue {
@@ -111,14 +111,15 @@ impl ValueKind for ReuseValue {
             Value::Boolean(false) => Some(Reuse::Off),
             _ => match node.text() {
                 Some("run") => Some(Reuse::Run),
+                Some("repeat") => Some(Reuse::Repeat),
                 Some("true") => Some(Reuse::Always),
                 Some("false") => Some(Reuse::Off),
                 _ => None,
             },
         };
         if reuse.is_none() {
-            cx.wrong_type(name, node, "a boolean or `\"run\"`").help(
-                "write `true` to share databases between runs, `\"run\"` to share them within a run, or `false`",
+            cx.wrong_type(name, node, "a boolean, `\"run\"` or `\"repeat\"`").help(
+                "write `true` to share databases between runs, `\"run\"` within a run, `\"repeat\"` within each repeat, or `false`",
             );
         }
         reuse
@@ -127,13 +128,14 @@ impl ValueKind for ReuseValue {
     fn show(&self, value: &Reuse) -> String {
         match value {
             Reuse::Off => "false".to_owned(),
+            Reuse::Repeat => quoted("repeat"),
             Reuse::Run => quoted("run"),
             Reuse::Always => "true".to_owned(),
         }
     }
 
     fn schema(&self) -> Json {
-        json!({ "enum": [true, false, "run"] })
+        json!({ "enum": [true, false, "run", "repeat"] })
     }
 }
 

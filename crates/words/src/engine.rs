@@ -4,6 +4,8 @@
 //! and name no engine themselves. So a new engine is a row here, and the compiler points at what
 //! else it needs: its folder in `engine`, its row in the conductor, and its first config.
 
+use crate::engine_options;
+
 crate::named_enum! {
     /// An engine.
     pub enum Engine {
@@ -63,6 +65,8 @@ pub struct EngineFacts {
     pub has_extensions: bool,
     /// It stores what it is given.
     pub stores_data: bool,
+    /// The options that [leave no trace](crate::engine_options) in a database.
+    traceless_options: &'static [&'static str],
 }
 
 /// Where an engine's code runs.
@@ -117,6 +121,7 @@ const SQLITE: EngineFacts = EngineFacts {
     known_table_formats: &[],
     has_extensions: false,
     stores_data: true,
+    traceless_options: engine_options::OF_SQLITE,
 };
 
 const POSTGRES: EngineFacts = EngineFacts {
@@ -138,6 +143,7 @@ const POSTGRES: EngineFacts = EngineFacts {
     known_table_formats: &["heap"],
     has_extensions: true,
     stores_data: true,
+    traceless_options: engine_options::OF_POSTGRES,
 };
 
 const MYSQL: EngineFacts = EngineFacts {
@@ -159,6 +165,7 @@ const MYSQL: EngineFacts = EngineFacts {
     known_table_formats: &["innodb", "rocksdb", "myrocks"],
     has_extensions: false,
     stores_data: true,
+    traceless_options: engine_options::OF_MYSQL,
 };
 
 const ROCKSDB: EngineFacts = EngineFacts {
@@ -181,6 +188,7 @@ const ROCKSDB: EngineFacts = EngineFacts {
     known_table_formats: &[],
     has_extensions: false,
     stores_data: true,
+    traceless_options: engine_options::OF_ROCKSDB,
 };
 
 const LIBRARY: EngineFacts = EngineFacts {
@@ -202,6 +210,7 @@ const LIBRARY: EngineFacts = EngineFacts {
     table_format_option: None,
     known_table_formats: &[],
     has_extensions: false,
+    traceless_options: &[],
 };
 
 const NULL: EngineFacts = EngineFacts {
@@ -223,6 +232,7 @@ const NULL: EngineFacts = EngineFacts {
     known_table_formats: &[],
     has_extensions: false,
     stores_data: false,
+    traceless_options: &[],
 };
 
 impl Engine {
@@ -248,5 +258,11 @@ impl EngineFacts {
     /// Returns whether its server can use TLS and listen on an address.
     pub fn is_server(&self) -> bool {
         self.home == EngineHome::Server
+    }
+
+    /// Returns whether a database is the same whatever the value of an option was when it was
+    /// loaded.
+    pub fn leaves_no_trace(&self, option: &str) -> bool {
+        engine_options::is_among(self.traceless_options, option)
     }
 }

@@ -33,6 +33,7 @@ mod creation;
 mod disk_floor;
 mod durability;
 mod engine;
+mod engine_options;
 mod log_event;
 mod measurement;
 pub mod metric;

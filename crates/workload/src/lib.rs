@@ -46,6 +46,11 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+/// The version of what the steps that load write from a seed: rows, keys and values, their order,
+/// and the statements and settings of the load. Raise it with every change of these: a kept
+/// database of another version is loaded anew.
+pub const CONTENT_VERSION: u32 = 1;
+
 /// The types of plans, which workloads are made from.
 pub use plan;
 pub use program::{ClientShare, Executed, Next, Program, Summaries, Summary, Task};

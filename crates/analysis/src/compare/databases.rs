@@ -12,7 +12,9 @@ pub(super) fn notes(begun: &[StartedCell]) -> Vec<Note> {
     let is_of_others = |database: &CopiedDatabase| !database.made_here;
     let cell_count = copies.clone().filter(|(_, database)| is_of_others(database)).count();
     if cell_count > 0 {
-        notes.push(Note::SharedLoads { cell_count, of: begun.len() });
+        let of = begun.len();
+        let are_repeats_alike = repeats_share_a_load(begun);
+        notes.push(Note::SharedLoads { cell_count, of, are_repeats_alike });
     }
 
     let upgraded = copies.filter_map(|(start, database)| {
@@ -29,6 +31,24 @@ pub(super) fn notes(begun: &[StartedCell]) -> Vec<Note> {
     notes
 }
 
+/// Returns whether two repeats of a target began with the same database. Then intervals don't say how
+/// one load differs from another.
+pub(crate) fn repeats_share_a_load(begun: &[StartedCell]) -> bool {
+    let mut seen = Vec::new();
+    for start in begun {
+        let Some(database) = &start.database else {
+            continue;
+        };
+
+        let one = (start.run, &start.cell.target, &start.cell.variant, &database.fingerprint);
+        if seen.contains(&(one, start.cell.clients)) {
+            return true;
+        }
+        seen.push((one, start.cell.clients));
+    }
+    false
+}
+
 /// Returns the shortest and the longest time in seconds; `None` without any.
 fn extremes_s(times_ns: &[u64]) -> Option<[f64; 2]> {
     let (shortest, longest) = (times_ns.iter().min()?, times_ns.iter().max()?);
@@ -40,6 +60,30 @@ mod tests {
     use record::CellKey;
 
     use super::*;
+
+    #[test]
+    fn a_load_for_each_repeat_is_told_from_one_for_all() {
+        let start = |target: &str, repeat, load: &str| StartedCell {
+            cell: CellKey::new(target, None, 1, repeat),
+            database: Some(CopiedDatabase {
+                fingerprint: load.to_owned(),
+                made_here: target == "a.x",
+                ..CopiedDatabase::default()
+            }),
+            ..StartedCell::default()
+        };
+        let each = [
+            start("a.x", 1, "first"),
+            start("b.x", 1, "first"),
+            start("a.x", 2, "second"),
+            start("b.x", 2, "second"),
+        ];
+        assert!(!repeats_share_a_load(&each));
+        let text = notes(&each)[0].to_string();
+        assert!(text.ends_with("the targets of a repeat share its load"), "{text}");
+
+        assert!(repeats_share_a_load(&[start("a.x", 1, "only"), start("a.x", 2, "only")]));
+    }
 
     #[test]
     fn copied_databases_and_upgrades_are_noted() {
@@ -63,6 +107,7 @@ mod tests {
         ];
         let texts: Vec<String> = notes(&begun).iter().map(Note::to_string).collect();
         assert!(texts[0].starts_with("3 of 4 cells began with a copy"), "{texts:?}");
+        assert!(texts[0].ends_with("not for how they differ from load to load"), "{texts:?}");
         assert_eq!(
             texts[1],
             "new.a-from-old.a opened the database that old.a had loaded: the upgrade took 7.0 to 9.0 s, \

@@ -30,7 +30,7 @@
 mod anova;
 mod blocks;
 mod borrowed;
-mod databases;
+pub(crate) mod databases;
 mod decision;
 mod designed;
 mod difference;

@@ -180,10 +180,20 @@ pub(super) enum Note {
     DesignInteractions { family: &'static str, comparison_count: usize, shown_count: usize },
     /// The targets of a design were measured once.
     SingleRepeatOfDesign,
-    /// Cells used databases that other cells of their target had loaded.
-    SharedLoads { cell_count: usize, of: usize },
+    /// Cells used databases that other cells had loaded; those of a target in all of its repeats, or
+    /// another one in each.
+    SharedLoads { cell_count: usize, of: usize, are_repeats_alike: bool },
     /// A target opened databases that another had loaded. Times are the shortest and the longest.
     Upgrade { target: String, loader: String, upgrade_s: Option<[f64; 2]>, open_s: [f64; 2] },
+}
+
+/// Returns what intervals say if cells shared loads.
+fn what_intervals_hold_for(are_repeats_alike: bool) -> &'static str {
+    if are_repeats_alike {
+        "intervals hold for these databases, not for how they differ from load to load"
+    } else {
+        "the targets of a repeat share its load"
+    }
 }
 
 impl fmt::Display for Note {
@@ -230,10 +240,10 @@ impl fmt::Display for Note {
                 shown_changes(*shown_count),
                 confidence(*level_min, *level_max),
             ),
-            Self::SharedLoads { cell_count, of } => write!(
+            Self::SharedLoads { cell_count, of, are_repeats_alike } => write!(
                 f,
-                "{cell_count} of {of} cells began with a copy of a database that another cell had loaded, and did not load: \
-                 intervals hold for these databases, not for how they differ from load to load",
+                "{cell_count} of {of} cells began with a copy of a database that another cell had loaded, and did not load: {}",
+                what_intervals_hold_for(*are_repeats_alike)
             ),
             Self::Upgrade { target, loader, upgrade_s, open_s } => {
                 write!(f, "{target} opened the database that {loader} had loaded: ")?;

@@ -10,6 +10,7 @@ use super::apart::Apart;
 use super::case::Context;
 use super::gap::{self, Cost, CostGaps};
 use super::{Finding, FindingKind, cases, prose, typical};
+use crate::compare::databases;
 use crate::compare::{Compared, ComparedStep, Effect, Effects, Interval, THROUGHPUT, Verdict};
 use crate::figures::index::RowIndex;
 use crate::figures::{Competition, Figures, StartedCell, competition};
@@ -203,12 +204,10 @@ impl ChangeOfAll {
     }
 }
 
-/// Returns whether cells of a single run used a copy of a database that another cell had loaded.
+/// Returns whether repeats of a target in a single run began with copies of one database.
 fn is_of_one_load(begun: &[StartedCell]) -> bool {
-    let is_copy =
-        |start: &StartedCell| start.database.as_ref().is_some_and(|database| !database.made_here);
     let runs = distinct(begun.iter().map(|start| start.run)).len();
-    runs == 1 && begun.iter().any(is_copy)
+    runs == 1 && databases::repeats_share_a_load(begun)
 }
 
 /// Returns the title of the first finding about CPU time that changed without throughput.

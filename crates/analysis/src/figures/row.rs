@@ -91,6 +91,8 @@ pub struct StartedCell {
 /// A kept database of which a cell used a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CopiedDatabase {
+    /// The SHA-256 of all that made it: cells with the same one began with the same files.
+    pub fingerprint: String,
     /// The cell loaded it.
     pub made_here: bool,
     /// The target that loads it for the cell's, if that is another.
@@ -105,6 +107,7 @@ impl CopiedDatabase {
     /// Returns the facts of a record that readers of figures need.
     pub(super) fn of(record: &KeptDatabase) -> Self {
         Self {
+            fingerprint: record.fingerprint.clone(),
             made_here: record.made_here,
             loaded_by: record.loaded_by.clone(),
             upgrade_ns: record.upgrade_ns,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use plan::Reuse;
 
 use super::run::{ExactArg, PlaceArgs};
 
@@ -52,10 +53,10 @@ pub struct VersusArgs {
     /// Compares one target with itself, which shows this machine's noise
     #[arg(long)]
     pub aa: bool,
-    /// Loads a database in the first repeat of each target only: the others begin with a copy. That
-    /// saves time with large databases, but intervals then hold for this one load
-    #[arg(long, conflicts_with = "reuse")]
-    pub one_load: bool,
+    /// Who loads a database of its own. Targets that share a load differ less by chance, and have one
+    /// result for the load
+    #[arg(long, value_name = "WHO", default_value = "each", conflicts_with = "reuse")]
+    pub load: Loads,
     /// Begins with copies of databases in DIR that earlier runs loaded, and keeps new ones there
     #[arg(long, value_name = "DIR")]
     pub reuse: Option<PathBuf>,
@@ -78,6 +79,30 @@ pub struct InitArgs {
     /// The file to write; must not exist
     #[arg(long, short, value_name = "FILE", default_value = "plan.toml")]
     pub output: PathBuf,
+}
+
+/// The cells of `versus` that load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Loads {
+    /// Each target in each repeat
+    Each,
+    /// One target in each repeat, for all whose databases are the same: those of one build whose
+    /// configs differ in memory, durability or the like
+    Repeat,
+    /// One target in the first repeat, for all whose databases are the same. Intervals hold for this
+    /// one load
+    Once,
+}
+
+impl Loads {
+    /// Returns the plan's word for it.
+    pub fn reuse(self) -> Reuse {
+        match self {
+            Self::Each => Reuse::Off,
+            Self::Repeat => Reuse::Repeat,
+            Self::Once => Reuse::Run,
+        }
+    }
 }
 
 /// A workload on the command line.

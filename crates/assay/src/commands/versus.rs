@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use builds::Spec;
+use plan::Reuse;
 use runner::failure::{Errors, UsageError};
 use runner::prepare::estimate;
 use runner::{PlanRequest, RunRequest};
@@ -40,6 +41,8 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
 
     // One config of one build is compared with the build as it is.
     let has_base = configs.is_empty() || (builds.len() == 1 && configs.len() == 1 && !args.aa);
+    // A server that Assay did not start can't be copied.
+    let can_copy = !builds.iter().any(DraftBuild::is_foreign);
     let draft = Draft {
         head: String::new(),
         template: template(args.workload, &builds, !configs.is_empty())?,
@@ -49,8 +52,7 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
         configs: &configs,
         has_base,
         is_against_itself: args.aa,
-        // A server that Assay did not start can't be copied.
-        shares_loads: args.one_load && !builds.iter().any(DraftBuild::is_foreign),
+        reuse: if can_copy { args.load.reuse() } else { Reuse::Off },
         exact: args.exact.request,
     };
     reject_wrong_count(args, builds.len() * draft.config_names().len())?;
@@ -158,7 +160,7 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
         configs: &configs,
         has_base: true,
         is_against_itself: false,
-        shares_loads: false,
+        reuse: Reuse::Off,
         exact: None,
     };
     let text = draft.text(DraftRepeats::Count(REPEATS_DEFAULT));

@@ -8,6 +8,8 @@ pub enum Reuse {
     /// None: each cell loads its own database.
     #[default]
     Off,
+    /// Those of one repeat: the first one loads, and the database is removed after the repeat.
+    Repeat,
     /// Those of one run: the first one loads, and the database is removed with the run's end.
     Run,
     /// Those of all runs.

@@ -147,6 +147,18 @@ impl Config {
         self.set.iter().cloned().chain(own).chain(of_load).collect()
     }
 
+    /// Returns those of the [declared](Self::declared) options that may shape a database.
+    pub fn shaping(&self) -> Vec<(String, String)> {
+        let facts = self.engine.facts();
+
+        let mut shaping = self.declared();
+        shaping.retain(|(name, _)| {
+            let name = name.strip_prefix(LOAD_OPTION).unwrap_or(name);
+            !facts.leaves_no_trace(name)
+        });
+        shaping
+    }
+
     /// Returns how its databases are made and the environment of its server, as options that no
     /// engine reports. The names of environment variables begin with `env.`.
     pub fn surroundings(&self) -> Vec<(String, String)> {

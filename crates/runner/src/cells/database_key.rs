@@ -1,57 +1,48 @@
 //! All that makes the database of a cell.
 
-use plan::Config;
-use record::{Assay, Build};
+use plan::{Config, Reuse};
+use record::{Build, Run};
 
 use crate::databases::{Key, KeyPart};
-use crate::targets::site::CellSite;
+use crate::session::RunSession;
 
-/// Returns the key of the database that the first steps of a cell load.
-pub fn key_of(cell: &CellSite<'_>) -> anyhow::Result<Key> {
-    // The run's record says which builds and which assay measure this cell.
-    let run = cell.run.read_run()?;
+/// Returns the key of the database that the first steps of a cell load. `run` is the record of the
+/// run, which says what its builds are.
+pub fn key_of(session: &RunSession<'_>, run: &Run, planned: plan::Cell) -> anyhow::Result<Key> {
+    let plan = session.plan();
+    let target = &plan.targets[planned.target];
 
     // Another target may load the database.
-    let (loader_build, loader_config) = cell.loading_parts();
-
+    let loader = &plan.targets[target.load_with.unwrap_or(planned.target)];
+    let (loader_build, loader_config) = (&plan.builds[loader.build], &plan.configs[loader.config]);
     let build = run.builds.iter().find(|build| build.name == loader_build.name);
-    let invocation = run.invocations.get((cell.record.invocation as usize).wrapping_sub(1));
-    let assay = invocation.map_or(&run.assay, |invocation| &invocation.assay);
 
     let mut parts = Vec::new();
     let mut add = |name: &str, value: String| {
         parts.push(KeyPart { name: name.to_owned(), value });
     };
 
-    add("assay", identity_of(assay));
     add("engine", loader_build.engine.name().to_owned());
     add("version", build.map(|build| build.version.clone()).unwrap_or_default());
     add("build", build.map(files_of).unwrap_or_default());
     add("architecture", std::env::consts::ARCH.to_owned());
 
     // What the workload loads, and how the config shapes its files.
-    add("seed", cell.session.plan().seed.to_string());
-    for (name, value) in cell.workload().load_facts(cell.planned.clients) {
+    add("content", workload::CONTENT_VERSION.to_string());
+    add("seed", plan.seed.to_string());
+    let planned_workload = &plan.variants[planned.variant].workload;
+    for (name, value) in planned_workload.load_facts(planned.clients) {
         add(name, value);
     }
-    for (name, value) in options_of(cell, loader_config)? {
+    for (name, value) in options_of(session, loader_config)? {
         add(&name, value);
     }
 
-    Ok(Key::new(parts))
-}
-
-/// Returns the version of assay, which decides which rows a workload writes. A modified one is
-/// told apart by its program.
-fn identity_of(assay: &Assay) -> String {
-    if assay.git_dirty == Some(false) {
-        return assay.to_string();
+    if plan.reuse == Reuse::Repeat {
+        add("repeat", format!("{}{}", planned.kind.letter(), planned.repeat));
     }
-    // A version that is not committed may change from build to build.
-    let program = std::env::current_exe().and_then(fs_err::metadata);
-    let modified = program.and_then(|metadata| metadata.modified()).ok();
-    let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    format!("{assay}, program of {}", since.unwrap_or_default().as_nanos())
+
+    Ok(Key::new(parts))
 }
 
 /// Returns the hashes of a build's files.
@@ -60,21 +51,21 @@ fn files_of(build: &Build) -> String {
     hashes.join(" ")
 }
 
-/// Returns the options of a config, its limits excluded. Most do not shape files, but none is known
-/// not to in every version.
-fn options_of(cell: &CellSite<'_>, config: &Config) -> anyhow::Result<Vec<(String, String)>> {
+/// Returns the options of a config that may shape files. Its limits and the options that [leave no
+/// trace](words::EngineFacts::leaves_no_trace) don't. Of the text of a file, nobody knows.
+fn options_of(session: &RunSession<'_>, config: &Config) -> anyhow::Result<Vec<(String, String)>> {
     let mut options = Vec::new();
-    for text in cell.session.file.config_texts(config)? {
+    for text in session.file.config_texts(config)? {
         options.push(("config file".to_owned(), text));
     }
 
-    for (name, value) in config.declared() {
+    for (name, value) in config.shaping() {
         options.push((format!("config.{name}"), value));
     }
 
     options.push(("unknown options".to_owned(), config.skips_unknown_options.to_string()));
 
-    let is_by_tcp = cell.session.plan().listen.is_some();
+    let is_by_tcp = session.plan().listen.is_some();
     options.push(("listens".to_owned(), is_by_tcp.to_string()));
 
     Ok(options)

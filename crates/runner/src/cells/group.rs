@@ -6,7 +6,7 @@ use anyhow::Context;
 use plan::TurnLength;
 use record::{RunDir, Status};
 
-use super::{isolated, life};
+use super::{isolated, kept, life};
 use crate::matrix::Task;
 use crate::session::RunSession;
 use crate::turns::conductor::Conductor;
@@ -25,7 +25,8 @@ pub fn run(
     let plan = session.plan();
     let repeat = tasks.first().map_or(0, |task| task.cell.repeat);
 
-    let table = Arc::new(Table::new(tasks.len()));
+    let cells: Vec<plan::Cell> = tasks.iter().map(|task| task.cell).collect();
+    let table = Arc::new(Table::new(&kept::loaders_of(session, directory, &cells)?));
     let conductor = Conductor {
         table: &table,
         clock: &session.clock,

@@ -13,7 +13,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use engine::set_page_cache;
 use plan::Checks;
-use record::{KeptDatabase, PageCache};
+use record::{KeptDatabase, PageCache, RunDir};
 use workload::LoadState;
 
 use super::cell_run::CellRun;
@@ -21,6 +21,7 @@ use super::database_key::key_of;
 use crate::databases::{Contents, Databases, Entry, Key, Loaded, require_space};
 use crate::ground::failure::UsageError;
 use crate::ground::host::memory_bytes;
+use crate::session::RunSession;
 use crate::targets::part::Part;
 use crate::targets::running::Leftovers;
 use crate::targets::site::CellSite;
@@ -47,13 +48,12 @@ impl SharedLoad {
         let Some(databases) = &cell.session.databases else {
             return Ok(None);
         };
-
-        let facts = cell.build().engine.facts();
-        if cell.workload().steps_that_load() == 0 || !facts.stores_data {
+        if !has_load(cell.session, cell.planned) {
             return Ok(None);
         }
 
-        Ok(Some(Self { databases: databases.clone(), key: key_of(cell)? }))
+        let key = key_of(cell.session, &cell.run.read_run()?, cell.planned)?;
+        Ok(Some(Self { databases: databases.clone(), key }))
     }
 
     /// Returns the kept database. One that is damaged is not used, but replaced.
@@ -137,6 +137,45 @@ impl SharedLoad {
 
         Ok(entry)
     }
+}
+
+/// Returns whether the first steps of a cell load what can be kept.
+fn has_load(session: &RunSession<'_>, planned: plan::Cell) -> bool {
+    let plan = session.plan();
+    let engine = plan.builds[plan.targets[planned.target].build].engine;
+    let workload = &plan.variants[planned.variant].workload;
+    workload.steps_that_load() > 0 && engine.facts().stores_data
+}
+
+/// Returns for each cell of a group the number of the one that loads its database; `None` for a cell
+/// that loads its own, or shares none.
+///
+/// # Errors
+/// The record of the run can't be read, or the file of a config.
+pub fn loaders_of(
+    session: &RunSession<'_>,
+    run: &RunDir,
+    cells: &[plan::Cell],
+) -> anyhow::Result<Vec<Option<usize>>> {
+    if session.databases.is_none() {
+        return Ok(vec![None; cells.len()]);
+    }
+
+    let record = run.read_run()?;
+    let mut keys: Vec<Option<Key>> = Vec::new();
+    let mut loaders = Vec::new();
+    for &cell in cells {
+        let mut key = None;
+        if has_load(session, cell) {
+            key = Some(key_of(session, &record, cell)?);
+        }
+
+        let is_same = |earlier: &Option<Key>| key.is_some() && *earlier == key;
+        loaders.push(keys.iter().position(is_same));
+        keys.push(key);
+    }
+
+    Ok(loaders)
 }
 
 /// Refuses a cell whose database another target loads, and which has none: its own load would be

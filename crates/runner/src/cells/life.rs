@@ -77,14 +77,18 @@ fn live(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
 
     if let Some(entry) = shared.find(&mut cell.site) {
         kept::use_copy(&mut cell.site, entry, false)?;
-        return run_target(cell);
+    } else {
+        kept::refuse_without_loader(&cell.site)?;
+
+        match load_and_keep(cell, &shared)? {
+            Kept::Entry(entry) => kept::use_copy(&mut cell.site, *entry, true)?,
+            Kept::Unfinished(status) => return Ok(status),
+        }
     }
 
-    kept::refuse_without_loader(&cell.site)?;
-
-    match load_and_keep(cell, &shared)? {
-        Kept::Entry(entry) => kept::use_copy(&mut cell.site, *entry, true)?,
-        Kept::Unfinished(status) => return Ok(status),
+    // Other cells of the group wait for the database.
+    if let Some(seat) = cell.seat {
+        seat.has_database()?;
     }
 
     run_target(cell)

@@ -3,9 +3,8 @@
 use builds::hash;
 use serde::{Deserialize, Serialize};
 
-/// The format of kept databases and of what workloads write into them. It changes whenever an
-/// earlier database would no longer do.
-pub(super) const FORMAT: u32 = 1;
+/// The format of kept databases. It changes whenever an earlier one would no longer do.
+pub(super) const FORMAT: u32 = 2;
 
 /// A fact that shapes a database.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -82,7 +82,7 @@ impl Databases {
     ) -> anyhow::Result<Option<Self>> {
         match (plan.reuse, given) {
             (Reuse::Off, _) => Ok(None),
-            (Reuse::Run, _) => Ok(Some(Self::at(&data_root.join(RUN_FOLDER)))),
+            (Reuse::Run | Reuse::Repeat, _) => Ok(Some(Self::at(&data_root.join(RUN_FOLDER)))),
             (Reuse::Always, Some(given)) => Ok(Some(Self::at(given))),
             (Reuse::Always, None) => Self::of_user().map(Some),
         }
@@ -259,11 +259,16 @@ impl RunDatabases {
         databases.remove_all();
         Self { databases }
     }
+
+    /// Removes all of them. Later cells load anew.
+    pub(crate) fn remove(&self) {
+        self.databases.remove_all();
+    }
 }
 
 impl Drop for RunDatabases {
     fn drop(&mut self) {
-        self.databases.remove_all();
+        self.remove();
     }
 }
 

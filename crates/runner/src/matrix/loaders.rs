@@ -1,10 +1,11 @@
 //! The cells whose database another target loads, and their order.
 
-use plan::{Cell, Plan};
+use plan::{Cell, Plan, Reuse};
 
 use super::Task;
 
-/// Moves each cell whose database another target loads after the first cell of that target.
+/// Moves each cell whose database another target loads after the first cell of that target; after the
+/// first one of its repeat, if only the cells of a repeat share a load.
 pub fn after_loaders(plan: &Plan, tasks: &mut Vec<Task>) {
     let mut waiting = std::mem::take(tasks);
     while !waiting.is_empty() {
@@ -22,9 +23,11 @@ fn is_after_loader(plan: &Plan, ordered: &[Task], waiting: &[Task], task: &Task)
     };
 
     let loads = |other: &Task| {
+        let is_of_repeat = plan.reuse != Reuse::Repeat || other.cell.repeat == task.cell.repeat;
         other.cell.target == loader
             && other.cell.variant == task.cell.variant
             && other.cell.clients == task.cell.clients
+            && is_of_repeat
     };
     ordered.iter().any(loads) || !waiting.iter().any(loads)
 }
@@ -43,15 +46,29 @@ mod tests {
 
     #[test]
     fn a_cell_comes_after_the_first_one_of_the_target_that_loads_its_database() {
-        let text = "repeats = 2\norder = \"grouped\"\nreuse = \"run\"\n[workload.insert]\n\
-                    [build.old]\nsqlite = \"bundled\"\n[build.new]\nsqlite = \"bundled\"\n\
-                    [[target]]\nbuilds = [\"new\"]\nload-with = \"old.default\"\n\
-                    [[target]]\nbuilds = [\"old\"]\n";
-        let (plan, _) = plan::parse("plan.toml", text, &[]).unwrap();
+        let upgraded = "new.default-from-old.default";
+        assert_eq!(
+            ordered("order = \"grouped\"\nreuse = \"run\""),
+            ["old.default", upgraded, upgraded, "old.default"]
+        );
+        // Each repeat has a load of its own.
+        assert_eq!(
+            ordered("reuse = \"repeat\""),
+            ["old.default", upgraded, "old.default", upgraded]
+        );
+    }
+
+    /// Returns the names of the targets in the order in which their cells run.
+    fn ordered(keys: &str) -> Vec<String> {
+        let text = format!(
+            "repeats = 2\n{keys}\n[workload.insert]\n\
+             [build.old]\nsqlite = \"bundled\"\n[build.new]\nsqlite = \"bundled\"\n\
+             [[target]]\nbuilds = [\"new\"]\nload-with = \"old.default\"\n\
+             [[target]]\nbuilds = [\"old\"]\n"
+        );
+        let (plan, _) = plan::parse("plan.toml", &text, &[]).unwrap();
         let mut tasks = Matrix::begin(&plan, &references(&plan)).unwrap().tasks;
         after_loaders(&plan, &mut tasks);
-        let names = tasks.iter().map(|task| plan.targets[task.cell.target].name.as_str());
-        let upgraded = "new.default-from-old.default";
-        assert_eq!(names.collect::<Vec<_>>(), ["old.default", upgraded, upgraded, "old.default"]);
+        tasks.iter().map(|task| plan.targets[task.cell.target].name.clone()).collect()
     }
 }

@@ -154,6 +154,13 @@ impl Matrix {
         from..from + 1 + others
     }
 
+    /// Returns whether the task after `index` is of another repeat than that one, or there is none.
+    pub fn is_last_of_repeat(&self, index: usize) -> bool {
+        let repeat_of = |task: &Task| (task.cell.kind, task.cell.repeat);
+        let next = self.tasks.get(index + 1);
+        next.map(repeat_of) != self.tasks.get(index).map(repeat_of)
+    }
+
     /// Removes the tasks of a target from index `from` on, and returns their cells.
     pub fn leave_out(&mut self, target: &str, from: usize) -> Vec<CellKey> {
         let of_target = |task: &mut Task| task.reference.key.target == target;

@@ -42,14 +42,6 @@ fn obstacle(file: &PlanFile) -> Option<Obstacle> {
         });
     }
 
-    if let Some(target) = plan.targets.iter().find(|target| target.load_with.is_some()) {
-        return Some(Obstacle {
-            key: "load-with",
-            what: format!("`{}` waits for a database that another target loads", target.name),
-            help: "remove `turns` or `load-with`",
-        });
-    }
-
     // Two targets of one server would work on each other's tables.
     let mut urls = HashSet::new();
     for target in &plan.targets {

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use load::Clock as _;
-use plan::Plan;
+use plan::{Plan, Reuse};
 use record::{CellKey, Run, RunDir, Status};
 
 use super::disk_floor;
@@ -254,6 +254,11 @@ impl Rounds {
 
             if statuses.contains(&Status::Interrupted) {
                 return Ok(Status::Interrupted);
+            }
+
+            let is_last_of_repeat = matrix.is_last_of_repeat(next - 1);
+            if is_last_of_repeat && session.plan().reuse == Reuse::Repeat {
+                session.remove_databases();
             }
         }
 

@@ -33,7 +33,7 @@ pub struct RunSession<'a> {
     /// The databases that cells share; `None`: each loads its own.
     pub databases: Option<Databases>,
     /// Removes the databases of this run at its end.
-    _own_databases: Option<RunDatabases>,
+    own_databases: Option<RunDatabases>,
     /// This program, which also acts as the guard of servers.
     pub executable: PathBuf,
     pub clock: SystemClock,
@@ -78,7 +78,7 @@ impl<'a> RunSession<'a> {
         }
 
         // Only a run that has locked the directory for data may use or remove them.
-        let is_own = file.plan.reuse == Reuse::Run;
+        let is_own = matches!(file.plan.reuse, Reuse::Run | Reuse::Repeat);
         let own_databases = databases.clone().filter(|_| is_own).map(RunDatabases::begin);
 
         // Before any server starts, because it raises the limit on open files that servers inherit.
@@ -90,7 +90,7 @@ impl<'a> RunSession<'a> {
             invocation: 0,
             data_root,
             databases,
-            _own_databases: own_databases,
+            own_databases,
             executable: own_path()?,
             clock,
             stop,
@@ -115,13 +115,20 @@ impl<'a> RunSession<'a> {
             invocation,
             data_root: data_root.to_owned(),
             databases,
-            _own_databases: None,
+            own_databases: None,
             executable: own_path()?,
             clock: SystemClock::begin(),
             stop,
             ranks: None,
             lock: None,
         })
+    }
+
+    /// Removes the databases that only the cells of this run share.
+    pub fn remove_databases(&self) {
+        if let Some(own) = &self.own_databases {
+            own.remove();
+        }
     }
 
     /// Returns the session of one cell of several that take turns, which tells `events`.
@@ -133,7 +140,7 @@ impl<'a> RunSession<'a> {
             invocation: shared.invocation,
             data_root: shared.data_root.to_owned(),
             databases: shared.databases.cloned(),
-            _own_databases: None,
+            own_databases: None,
             executable: shared.executable.to_owned(),
             clock: shared.clock.clone(),
             stop: Arc::clone(shared.stop),

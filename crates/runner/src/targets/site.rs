@@ -81,11 +81,10 @@ impl<'a> CellSite<'a> {
         Some(&self.session.plan().targets[self.target().load_with?])
     }
 
-    /// Returns the build and the config that load the database.
-    pub fn loading_parts(&self) -> (&'a plan::Build, &'a plan::Config) {
-        let plan = self.session.plan();
+    /// Returns the build that loads the database.
+    pub fn loading_build(&self) -> &'a plan::Build {
         let target = self.loader().unwrap_or(self.target());
-        (&plan.builds[target.build], &plan.configs[target.config])
+        &self.session.plan().builds[target.build]
     }
 
     pub fn workload(&self) -> &'a Workload {

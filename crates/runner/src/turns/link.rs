@@ -37,6 +37,8 @@ enum Report {
     Here,
     /// Its load has ended, or failed before it was ready: it asks to work alone.
     Asks,
+    /// Its database has been kept.
+    HasDatabase,
     /// Its load is ready.
     Ready { number: usize },
     /// A turn has ended.
@@ -171,6 +173,7 @@ impl TableEnd {
                     let mut state = self.state();
                     (state.asks, state.loads) = (true, false);
                 }
+                Some(Report::HasDatabase) => self.0.table.has_database(self.0.cell),
                 Some(Report::Ready { number }) => self.ready(number),
                 Some(Report::Turn(turn)) => self.state().turn = Some(turn),
                 Some(Report::Failed(why)) => self.state().failure = Some(why),
@@ -297,6 +300,14 @@ impl CellEnd {
         if self.report(&Report::Asks).is_ok() {
             let _ = lock(&self.work).recv();
         }
+    }
+
+    /// Says that the cell's database has been kept.
+    ///
+    /// # Errors
+    /// The other process has ended.
+    pub fn has_database(&self) -> io::Result<()> {
+        self.report(&Report::HasDatabase)
     }
 
     /// Says that a load is ready.

@@ -161,6 +161,19 @@ impl Seat {
         std::mem::take(&mut lock(&self.connections.rows))
     }
 
+    /// Says that the database of this cell has been kept: other cells wait for a copy.
+    ///
+    /// # Errors
+    /// The process with the table has ended.
+    pub fn has_database(&self) -> std::io::Result<()> {
+        match &self.place {
+            Place::Here { table, cell } => table.has_database(*cell),
+            Place::Linked(end) => end.has_database()?,
+        }
+
+        Ok(())
+    }
+
     /// Gives up the work of this cell: its load is ready.
     fn ready(&self, number: usize) -> anyhow::Result<()> {
         // Servers start processes while connections are opened: all of them rest from here on.

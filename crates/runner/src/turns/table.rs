@@ -97,6 +97,8 @@ impl ReadyLoad {
 /// What a cell does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
+    /// It begins when another cell has made its database.
+    Waits { for_cell: usize },
     /// It waits until it may work alone.
     Asks,
     /// It works, and no other cell does.
@@ -129,18 +131,28 @@ pub(super) enum Next {
 }
 
 impl Table {
-    /// Returns a table for so many cells, which all ask for work.
-    pub fn new(cells: usize) -> Self {
-        let place = || Place { stage: Stage::Asks, load: None, is_free: false };
-        Self {
-            places: Mutex::new(std::iter::repeat_with(place).take(cells).collect()),
-            changed: Condvar::new(),
+    /// Returns a table for cells, which all ask for work, except those that wait for the database
+    /// of another one: `loaders` has the number of that one for each cell.
+    pub fn new(loaders: &[Option<usize>]) -> Self {
+        let mut places = Vec::new();
+        for loader in loaders {
+            let stage = match *loader {
+                Some(for_cell) => Stage::Waits { for_cell },
+                None => Stage::Asks,
+            };
+            places.push(Place { stage, load: None, is_free: false });
         }
+
+        Self { places: Mutex::new(places), changed: Condvar::new() }
     }
 
     /// Waits until the cell may work alone.
     pub(super) fn ask(&self, cell: usize) {
         let mut places = lock(&self.places);
+        while matches!(places[cell].stage, Stage::Waits { .. }) && !places[cell].is_free {
+            places = self.wait(places);
+        }
+
         places[cell].stage = Stage::Asks;
         self.changed.notify_all();
 
@@ -165,11 +177,19 @@ impl Table {
         self.changed.notify_all();
     }
 
-    /// Removes a cell that has ended, or never began.
+    /// Lets the cells begin that wait for the database of this one: it has been kept.
+    pub(super) fn has_database(&self, cell: usize) {
+        end_waits(&mut lock(&self.places), cell);
+        self.changed.notify_all();
+    }
+
+    /// Removes a cell that has ended, or never began. Those that wait for its database begin without
+    /// one.
     pub fn leave(&self, cell: usize) {
         let mut places = lock(&self.places);
         places[cell].stage = Stage::Left;
         places[cell].load = None;
+        end_waits(&mut places, cell);
         self.changed.notify_all();
     }
 
@@ -224,12 +244,21 @@ impl Table {
     }
 }
 
+/// Lets cells ask for work that wait for the database of `cell`.
+fn end_waits(places: &mut [Place], cell: usize) {
+    for place in places {
+        if place.stage == (Stage::Waits { for_cell: cell }) {
+            place.stage = Stage::Asks;
+        }
+    }
+}
+
 /// Takes the loads with the lowest number. A cell may lack a step that others have: its next load
 /// waits until theirs has ended.
 fn first_loads(places: &mut [Place]) -> Vec<(usize, ReadyLoad)> {
     let numbers = places.iter().filter_map(|place| match place.stage {
         Stage::Loads { number } => Some(number),
-        Stage::Asks | Stage::Works | Stage::Left => None,
+        Stage::Waits { .. } | Stage::Asks | Stage::Works | Stage::Left => None,
     });
     let first = numbers.min();
 

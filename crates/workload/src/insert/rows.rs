@@ -199,6 +199,17 @@ mod tests {
         indexes.into_iter().map(&mut row).collect()
     }
 
+    /// Who changes this also raises [`CONTENT_VERSION`](crate::CONTENT_VERSION).
+    #[test]
+    fn the_rows_of_a_seed_are_those_of_earlier_versions() {
+        let (columns, text) = rows((1, 0), [1_000]).remove(0);
+        assert_eq!(
+            format!("{columns:?} {text}"),
+            "Columns { date_us: 1704067201000000, cash_register: 838, customer: 71770, product: 4926, \
+             price: 428 } yZVL+lMWOiaaaaaaaaa"
+        );
+    }
+
     #[test]
     fn a_row_does_not_depend_on_those_before_it() {
         let mut backward = rows((42, 0), (0..100).rev());

@@ -287,6 +287,17 @@ mod tests {
         value
     }
 
+    /// Who changes this also raises [`CONTENT_VERSION`](crate::CONTENT_VERSION).
+    #[test]
+    fn the_values_of_a_seed_are_those_of_earlier_versions() {
+        let data = data(40, 0.5);
+        let version = ValueVersion { step: 0, writer: 0, sequence: 1_000 };
+        assert_eq!(
+            value(&data, 1_000, version).escape_ascii().to_string(),
+            r"~\x06\xc7\xd5\xcc\x1f\xae\xc4\xd8\xe4I\x00c\xb6e\xdaF\x12\xca#aaaaaaaaaaaaaaaaaaaa"
+        );
+    }
+
     #[test]
     fn keys_sort_by_their_numbers_and_are_padded() {
         let data = data(400, 0.5);

@@ -62,6 +62,17 @@ pub(super) const ROW_BYTES: u64 = (4 + 4 + C_LENGTH + PAD_LENGTH) as u64;
 mod tests {
     use super::*;
 
+    /// Who changes this also raises [`CONTENT_VERSION`](crate::CONTENT_VERSION).
+    #[test]
+    fn the_rows_of_a_seed_are_those_of_earlier_versions() {
+        let row = LoadedRows::new(1, 0, 1_000).row(1_000);
+        assert_eq!(
+            format!("{} {} {}", row.k, row.c(), row.pad()),
+            "718 85699587117-42610936934-81901056298-31321920696-09535303586-70416248730-35911723983-\
+             25581359418-18598051086-34920020570 37461644563-33052993986-56093917342-15377878122-86708722408"
+        );
+    }
+
     #[test]
     fn a_row_does_not_depend_on_those_before_it() {
         let rows = LoadedRows::new(42, 1, 1000);

@@ -109,7 +109,7 @@ fn in_turns(run: &Run, figures: &Figures) -> Option<String> {
 /// Returns whether targets with this value of the plan can't take turns.
 fn prevents_turns(value: &ResolvedValue) -> bool {
     let is_grouped = value.key == "order" && value.value == "\"grouped\"";
-    is_grouped || value.key.ends_with(".replicas") || value.key.ends_with(".load-with")
+    is_grouped || value.key.ends_with(".replicas")
 }
 
 /// Returns the commands that tell more about a designed experiment.
@@ -156,11 +156,7 @@ mod tests {
 
     #[test]
     fn what_can_not_take_turns_is_not_told_to() {
-        for (key, value) in [
-            ("order", "\"grouped\""),
-            ("config.postgres.base.replicas", "2"),
-            ("target.2.load-with", "\"old.base\""),
-        ] {
+        for (key, value) in [("order", "\"grouped\""), ("config.postgres.base.replicas", "2")] {
             assert_eq!(in_turns(&run_with(key, value), &Figures::default()), None, "{key}");
         }
     }

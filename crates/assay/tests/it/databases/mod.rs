@@ -1,6 +1,7 @@
 //! Databases that are loaded once and kept: what later cells begin with, what the record tells, and
 //! what happens to them when something goes wrong.
 
+mod repeats;
 mod trust;
 
 use std::path::{Path, PathBuf};
@@ -237,6 +238,13 @@ fn what_shapes_a_database_tells_it_apart() {
     let other_pages = SQLITE.replace("journal_mode", "page_size = 8192, journal_mode");
     run(&place, &other_pages);
     assert_eq!(kept(&place).len(), 3);
+
+    // The size of a cache leaves no trace.
+    let other_cache = SQLITE.replace("journal_mode", "cache_size = 500, journal_mode");
+    assert_ne!(other_cache, SQLITE);
+    let ended = run(&place, &other_cache);
+    assert_eq!(kept(&place).len(), 3);
+    assert_eq!(recorded_steps(&ended.run_directory(), "lite.base", 1).len(), 2);
 
     // The steps after the load don't matter.
     let longer = plan("true", SQLITE).replace(QUICK, "300ms");
@@ -521,15 +529,20 @@ fn versus_loads_in_each_repeat_unless_it_is_told_not_to() {
         place.assay(&args).expect_code(0)
     };
 
-    let ended = versus(&["--one-load"]);
+    let ended = versus(&["--load", "repeat"]);
     let run = entries(&place.join("results")).into_iter().find(|path| path.join("cells").exists());
     let run = run.unwrap();
 
-    let steps_of = |target: &str, repeat| recorded_steps(&run, target, repeat);
-    for target in ["sqlite.base", "sqlite.synchronous-off"] {
-        assert_eq!(steps_of(target, 1)[0], "01-l.i0", "{ended}");
-        assert_eq!(steps_of(target, 2)[0], "03-l.i1", "{ended}");
+    // The configs differ in durability alone, so one of them loads for both.
+    for repeat in 1..=5 {
+        let targets = ["sqlite.base", "sqlite.synchronous-off"];
+        let mut first = targets.map(|target| recorded_steps(&run, target, repeat)[0].clone());
+        first.sort_unstable();
+        assert_eq!(first, ["01-l.i0", "03-l.i1"], "{ended}");
     }
+
+    let printed = versus(&["--load", "once", "--dry-run"]).stdout;
+    assert!(printed.contains("\nreuse = \"run\""), "{printed}");
 
     let printed = versus(&["--dry-run"]).stdout;
     assert!(!printed.contains("\nreuse = "), "{printed}");

@@ -104,7 +104,16 @@ fn the_largest_change_comes_first_and_a_cause_explains_all() {
 fn repeats_that_share_a_load_are_said_to() {
     let copied = |made_here, repeat| StartedCell {
         cell: CellKey::new("b.x", None, 1, repeat),
-        database: Some(CopiedDatabase { made_here, ..CopiedDatabase::default() }),
+        database: Some(CopiedDatabase {
+            // Each load that a cell makes itself is another one.
+            fingerprint: if made_here {
+                format!("of repeat {repeat}")
+            } else {
+                "of repeat 1".into()
+            },
+            made_here,
+            ..CopiedDatabase::default()
+        }),
         ..StartedCell::default()
     };
     let rows = vec![row("b.x", "l.i1", 1.5, Faster)];

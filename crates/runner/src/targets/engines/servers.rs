@@ -85,7 +85,7 @@ impl<E: Replicated + 'static> Servers<E> {
         let database = cell.database_to_copy();
         // An upgrade also needs the build that loaded the database.
         let before = match cell.loader() {
-            Some(_) => Some(Installed::of(cell.loading_parts().0)?.place),
+            Some(_) => Some(Installed::of(cell.loading_build())?.place),
             None => None,
         };
 
