@@ -284,10 +284,14 @@ fn operation_ns(run: &Run, engine: PlantedEngine, steps: Steps) -> Result<f64> {
     Ok(cpu_ns / operation_count)
 }
 
-/// Returns a plan as `assay versus` writes it, for two targets that differ in their library.
+/// Returns a plan as `assay versus --load repeat` writes it, for two targets that differ in their
+/// library.
 fn plan(case: &Case, plain: &Path, changed: &Path, repeats: &str) -> String {
     let workload = workload_table(case.steps);
-    let targets = target_tables(case.engine, plain, changed);
+    let mut targets = target_tables(case.engine, plain, changed);
+    if matches!(case.engine, PlantedEngine::RocksDb) {
+        targets += ONE_LOAD_FOR_BOTH_BUILDS;
+    }
     format!(
         r#"
 name = "planted"
@@ -295,12 +299,22 @@ base = "{PLAIN}"
 clients = [1]
 turns = "auto"
 placement = "shuffled"
+reuse = "repeat"
 {repeats}
 {workload}
 checks = "off"
 {targets}"#
     )
 }
+
+/// Two libraries share no load by themselves.
+const ONE_LOAD_FOR_BOTH_BUILDS: &str = r#"
+[[target]]
+builds = ["plain"]
+[[target]]
+builds = ["changed"]
+load-with = "plain.plain"
+"#;
 
 /// Returns the table of the workload.
 fn workload_table(steps: Steps) -> &'static str {
