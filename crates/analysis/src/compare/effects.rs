@@ -142,10 +142,10 @@ pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions
     }
 
     let mut family_notes = Vec::new();
-    for family in families() {
+    for family in families(metrics.iter().copied()) {
         let mut members: Vec<&mut UndecidedEffect> = drafts.iter_mut().collect();
         members.retain(|effect| family_of(&effect.all.row.metric) == family);
-        family_notes.extend(decide_all(family, members, options));
+        family_notes.extend(decide_all(&family, members, options));
     }
 
     // The steps that are not shown had their part in the decisions.
@@ -181,7 +181,7 @@ fn levels(factors: &[Factor]) -> Vec<FactorLevel<'_>> {
 /// Decides the effects of a family, those in each combination, and the differences between
 /// combinations: a family each.
 fn decide_all(
-    family: &'static str,
+    family: &str,
     members: Vec<&mut UndecidedEffect>,
     options: &CompareOptions,
 ) -> Vec<Note> {
@@ -201,7 +201,7 @@ fn decide_all(
     let mut notes = Vec::from_iter(of_all.note());
     if of_deviations.comparison_count > 0 {
         notes.push(Note::Interactions {
-            family,
+            family: family.to_owned(),
             comparison_count: of_deviations.comparison_count,
             shown_count: of_deviations.shown_count,
         });

@@ -1,11 +1,14 @@
 //! The compared figures of a row: its throughput and its metrics, and whether more or less of each
 //! is better.
 
-use words::metric::{COMPARISON_METRICS, CPU_VERDICT_METRICS, INSERT_COMPARISON_METRICS};
+use words::metric::{
+    COMPARISON_METRICS, CPU_VERDICT_METRICS, DEVICE_COMPARISON_METRICS, INSERT_COMPARISON_METRICS,
+};
 use words::{Better, Metric};
 
 use super::typical::TurnMetric;
 use crate::figures::{Figures, Row, step_figures, throughput};
+use crate::order::distinct;
 
 /// The name of the figure for the speed of a step, over all of its time.
 pub const THROUGHPUT: &str = "throughput";
@@ -34,8 +37,12 @@ pub(crate) fn has_only_process_cpu(row: &Row) -> bool {
     row.metric(OWN_CPU).is_none() && process_cpu(row).is_some()
 }
 
-/// The family of all other metrics.
-const OTHER_METRICS: &str = "other metrics";
+/// The family of what an operation costs besides: [`COMPARISON_METRICS`] and
+/// [`INSERT_COMPARISON_METRICS`].
+pub(super) const COSTS: &str = "costs";
+
+/// The family of [`DEVICE_COMPARISON_METRICS`].
+pub(super) const DEVICE: &str = "device columns";
 
 /// Returns the name of one of [`VERDICT_METRICS`] in sentences.
 fn verdict_label(metric: &str) -> Option<&'static str> {
@@ -52,26 +59,47 @@ pub fn metric_label(metric: &str) -> &str {
     }
 }
 
-/// Returns all families of comparisons.
-pub(super) fn families() -> impl Iterator<Item = &'static str> {
-    let own = VERDICT_METRICS.iter().map(|(_, label)| *label);
-    own.chain([OTHER_METRICS])
+/// Returns the family that a metric's comparisons belong to. Its parts share one error rate.
+///
+/// A metric that somebody asks for is a family by itself, so that no verdict depends on what else is
+/// asked for.
+pub(super) fn family_of(metric: &str) -> &str {
+    let leading = TurnMetric::named(metric).map_or(metric, |of_turns| of_turns.family_of);
+    if let Some(label) = verdict_label(leading) {
+        label
+    } else if is_cost(metric) {
+        COSTS
+    } else if DEVICE_COMPARISON_METRICS.contains(&metric) {
+        DEVICE
+    } else {
+        metric
+    }
 }
 
-/// Returns the family that a metric's comparisons belong to. Its parts share one error rate.
-pub(super) fn family_of(metric: &str) -> &'static str {
-    let leading = TurnMetric::named(metric).map_or(metric, |of_turns| of_turns.family_of);
-    verdict_label(leading).unwrap_or(OTHER_METRICS)
+/// Returns the families of some metrics, each once, in their order.
+pub(super) fn families<'m>(metrics: impl Iterator<Item = &'m str>) -> Vec<String> {
+    distinct(metrics.map(family_of)).into_iter().map(str::to_owned).collect()
 }
 
 /// Returns the part of a family that is decided together with a metric's comparisons. Costs are one
-/// part. Any other metric is a part by itself: if true changes of one were counted with another, they
-/// would make false claims about it more likely.
+/// part, and so are device columns. Any other metric is a part by itself: if true changes of one
+/// were counted with another, they would make false claims about it more likely.
 pub(super) fn part_of(metric: &str) -> &str {
     match family_of(metric) {
-        OTHER_METRICS => OTHER_METRICS,
+        COSTS => COSTS,
+        DEVICE => DEVICE,
         _ => metric,
     }
+}
+
+/// Returns whether a metric belongs to the family of costs.
+fn is_cost(metric: &str) -> bool {
+    COMPARISON_METRICS.contains(&metric) || INSERT_COMPARISON_METRICS.contains(&metric)
+}
+
+/// Returns whether a metric is a column of a disk, which tables show only if it changed.
+pub fn is_device_column(metric: &str) -> bool {
+    DEVICE_COMPARISON_METRICS.contains(&metric)
 }
 
 /// Returns whether a metric is one of [`VERDICT_METRICS`].
@@ -85,16 +113,20 @@ pub fn more_is_better(metric: &str) -> bool {
     metric == THROUGHPUT || Metric::named(metric).is_some_and(is_better)
 }
 
-/// Returns the costs of an operation that any row has: the default of
-/// [`crate::compare::CompareOptions::metrics`].
+/// Returns the costs of an operation and the columns of disks that any row has. A reader of figures
+/// compares all of them ([`crate::compare::CompareOptions::metrics`]), since each family is decided
+/// as a whole.
 pub fn costs(figures: &Figures) -> Vec<String> {
-    let has = |name: &&str| figures.rows.iter().any(|row| row.metric(name).is_some());
     let costs: &[&str] = if figures.rows.iter().any(|row| row.workload == "insert") {
         &INSERT_COMPARISON_METRICS
     } else {
         &COMPARISON_METRICS
     };
-    costs.iter().copied().filter(has).map(str::to_owned).collect()
+
+    let mut names = costs.to_vec();
+    names.extend(DEVICE_COMPARISON_METRICS);
+    names.retain(|name| figures.rows.iter().any(|row| row.metric(name).is_some()));
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// The kernel's tick: CPU times of processes and of the host are multiples of it. `USER_HZ` is 100.

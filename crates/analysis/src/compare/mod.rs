@@ -83,7 +83,9 @@ pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
 pub use gate::{Gate, Judged, Thresholds, WORK, gate, judged, judged_work, repeats_to_judge};
 pub use initial_tree::InitialTree;
 pub(crate) use metric::{OWN_CPU, has_only_process_cpu, process_cpu};
-pub use metric::{THROUGHPUT, VERDICT_METRICS, costs, metric_label, more_is_better};
+pub use metric::{
+    THROUGHPUT, VERDICT_METRICS, costs, is_device_column, metric_label, more_is_better,
+};
 pub use noise::{DetectableEffect, NoiseFloor, StepNoise, noise_floor};
 pub use overall::Overall;
 pub use plans::{ComparedPlans, PlanDifference};
@@ -169,7 +171,7 @@ pub struct Compared {
     /// The least relative change that matters.
     pub effect: f64,
     /// The rate of errors over all comparisons of a family. Each of [`VERDICT_METRICS`] is a
-    /// family, and all other metrics together are another.
+    /// family; so are the [`costs`] of an operation, the columns of disks, and each other metric.
     pub error_rate: f64,
     /// Metrics in addition to [`VERDICT_METRICS`] whose verdicts are shown.
     pub shown_metrics: Vec<String>,

@@ -167,7 +167,7 @@ pub(super) enum Note {
     HiddenDrift,
     /// The changes that a family shows, at the level of each of its comparisons.
     Family {
-        family: &'static str,
+        family: String,
         comparison_count: usize,
         shown_count: usize,
         /// The lowest and the highest level at which a target was decided.
@@ -175,9 +175,9 @@ pub(super) enum Note {
         level_max: f64,
     },
     /// The combinations of a factor that differ from the mean of all.
-    Interactions { family: &'static str, comparison_count: usize, shown_count: usize },
+    Interactions { family: String, comparison_count: usize, shown_count: usize },
     /// The interactions of a design that are shown.
-    DesignInteractions { family: &'static str, comparison_count: usize, shown_count: usize },
+    DesignInteractions { family: String, comparison_count: usize, shown_count: usize },
     /// The targets of a design were measured once.
     SingleRepeatOfDesign,
     /// Cells used databases that other cells had loaded; those of a target in all of its repeats, or

@@ -5,7 +5,7 @@ use record::Status;
 
 use super::borrowed::borrow_spreads;
 use super::draft::{TargetPair, UndecidedRow, draft};
-use super::metric::{families, family_of, has_verdict, part_of};
+use super::metric::{THROUGHPUT, families, family_of, has_verdict, part_of};
 use super::overall::overall;
 use super::plans::compare_plans;
 use super::power::REPEATS_CAP;
@@ -39,11 +39,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         }
     }
 
-    let mut decisions = Vec::new();
-    for family in families() {
-        let members = drafts.iter_mut().filter(|draft| family_of(&draft.row.metric) == family);
-        decisions.push(decide_by_target(family, members.collect(), options));
-    }
+    let decisions = decide_all(&mut drafts, options);
 
     let has_hidden_drift = drafts.iter().any(|draft| draft.has_hidden_drift);
     let mut rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
@@ -76,8 +72,10 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         error_rate: options.error_rate,
         shown_metrics: options.shown_metrics.clone(),
         requirements: requirement::judge(&samples, options),
-        // The first family is that of throughput.
-        comparison_count: decisions[0].target_comparison_count,
+        comparison_count: decisions
+            .iter()
+            .find(|decision| decision.family == THROUGHPUT)
+            .map_or(0, |decision| decision.target_comparison_count),
         plans: compare_plans(&samples.index, &rows, &options.base),
         waits,
         system_calls,
@@ -91,9 +89,19 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     }
 }
 
+/// Decides all comparisons, family by family, in the order in which families begin.
+fn decide_all(drafts: &mut [UndecidedRow], options: &CompareOptions) -> Vec<FamilyDecision> {
+    let mut decisions = Vec::new();
+    for family in families(drafts.iter().map(|draft| draft.row.metric.as_str())) {
+        let members = drafts.iter_mut().filter(|draft| family_of(&draft.row.metric) == family);
+        decisions.push(decide_by_target(&family, members.collect(), options));
+    }
+    decisions
+}
+
 /// The comparisons of a family, of one target or of all, and those of them that are shown.
 pub(super) struct FamilyDecision {
-    pub family: &'static str,
+    pub family: String,
     pub comparison_count: usize,
     pub shown_count: usize,
     /// The most comparisons of one target, where each is decided by itself.
@@ -103,9 +111,9 @@ pub(super) struct FamilyDecision {
 }
 
 impl FamilyDecision {
-    fn none(family: &'static str) -> Self {
+    fn none(family: &str) -> Self {
         Self {
-            family,
+            family: family.to_owned(),
             comparison_count: 0,
             shown_count: 0,
             target_comparison_count: 0,
@@ -142,7 +150,7 @@ impl FamilyDecision {
     pub fn note(&self) -> Option<Note> {
         let (level_min, level_max) = self.levels?;
         Some(Note::Family {
-            family: self.family,
+            family: self.family.clone(),
             comparison_count: self.comparison_count,
             shown_count: self.shown_count,
             level_min,
@@ -153,7 +161,7 @@ impl FamilyDecision {
 
 /// Returns the verdicts of a family.
 pub(super) fn decide(
-    family: &'static str,
+    family: &str,
     members: Vec<&mut UndecidedRow>,
     options: &CompareOptions,
 ) -> FamilyDecision {
@@ -167,7 +175,7 @@ pub(super) fn decide(
 /// The comparisons of a target lend each other what they know about noise, and are a family of
 /// their own, so that another target in the table takes nothing away from what this one shows.
 fn decide_by_target(
-    family: &'static str,
+    family: &str,
     mut members: Vec<&mut UndecidedRow>,
     options: &CompareOptions,
 ) -> FamilyDecision {

@@ -82,6 +82,11 @@ pub const COMPARISON_METRICS: [&str; 14] = [
     "w_amp",
 ];
 
+/// The columns of the disks that comparisons look at besides: a change of them is evidence, and their
+/// tables show those that changed.
+pub const DEVICE_COMPARISON_METRICS: [&str; 6] =
+    ["rareqsz", "wareqsz", "rawait", "wawait", "aqu-sz", "util%"];
+
 /// The metrics that can give a verdict of their own, besides throughput, and their names in
 /// sentences.
 pub const CPU_VERDICT_METRICS: [(&str, &str); 2] = [

@@ -135,17 +135,19 @@ fn decide_all(
     let options = CompareOptions { lend_spreads: false, ..options.clone() };
     let mut notes = Vec::new();
 
-    for family in families() {
+    let metrics: Vec<String> =
+        effects.iter().map(|draft| draft.undecided.row.metric.clone()).collect();
+    for family in families(metrics.iter().map(String::as_str)) {
         let of_effects = effects.iter_mut().map(|draft| &mut draft.undecided);
         let of_effects = of_effects.filter(|draft| family_of(&draft.row.metric) == family);
-        notes.extend(decide(family, of_effects.collect(), &options).note());
+        notes.extend(decide(&family, of_effects.collect(), &options).note());
 
         let of_pairs = interactions.iter_mut().map(|draft| &mut draft.undecided);
         let of_pairs = of_pairs.filter(|draft| family_of(&draft.row.metric) == family);
-        let decided = decide(family, of_pairs.collect(), &options);
+        let decided = decide(&family, of_pairs.collect(), &options);
         if decided.comparison_count > 0 {
             notes.push(Note::DesignInteractions {
-                family,
+                family: family.clone(),
                 comparison_count: decided.comparison_count,
                 shown_count: decided.shown_count,
             });

@@ -319,7 +319,7 @@ fn own_cpu_has_verdicts_where_throughput_is_too_noisy() {
     assert_eq!(own[1..], [Verdict::Equal; 4]);
     // Nobody has this one.
     assert!(verdicts("instructions_per_op").is_empty());
-    for family in ["throughput", "own CPU per operation", "other metrics"] {
+    for family in ["throughput", "own CPU per operation", "costs"] {
         let of_family = format!("5 comparisons of {family}: ");
         let mut notes = compared.notes.iter();
         assert!(notes.any(|note| note.starts_with(&of_family)), "{family}");
@@ -429,6 +429,36 @@ fn processor_counters_are_judged_by_default_where_there_are_any() {
     assert!(!analysis::compare::costs(&figures(rows.clone())).contains(&"ipc".to_owned()));
     rows[0].metrics.insert("ipc", Some(2.0));
     assert!(analysis::compare::costs(&figures(rows)).contains(&"ipc".to_owned()));
+}
+
+#[test]
+fn no_verdict_depends_on_what_else_is_asked_for() {
+    let mut rows = in_turns(&[(1000.0, 1000.0); 4]);
+    for (index, row) in rows.iter_mut().enumerate() {
+        let is_base = row.cell.target == BASE;
+        let noise = 1.0 + 0.07 * (index / 2 % 3) as f64;
+        for metric in ["cache_mb", "stall%", "stall_s", "levels"] {
+            row.metrics.insert(metric, Some(100.0 * noise));
+        }
+        row.metrics.insert("rareqsz", Some(if is_base { 100.0 } else { 80.0 } * noise));
+        row.metrics.insert("flush_gb", Some(if is_base { 100.0 } else { 120.0 } * noise));
+    }
+    let figures = figures(rows);
+
+    let judged = |asked: &[&str], metric: &str| {
+        let mut options = options();
+        options.metrics = analysis::compare::costs(&figures);
+        options.shown_metrics = asked.iter().map(|name| (*name).to_owned()).collect();
+        let compared = compare(&figures, &options);
+        let row = of(&compared, metric).clone();
+        (row.verdict, row.interval)
+    };
+    for metric in ["rareqsz", "flush_gb"] {
+        let alone = judged(&[metric], metric);
+        assert!(alone.0.is_change(), "{metric}: {alone:?}");
+        let others = ["cache_mb", "stall%", "stall_s", "levels", metric];
+        assert_eq!(judged(&others, metric), alone, "{metric}");
+    }
 }
 
 #[test]

@@ -252,6 +252,14 @@ impl<'a> Board<'a> {
         metrics
     }
 
+    /// Returns whether a comparison of this metric shows a change, or somebody asked for it.
+    pub(super) fn shows_change_of(&self, metric: &str) -> bool {
+        let compared = &self.comparison.compared;
+        let is_asked_for = compared.shown_metrics.iter().any(|shown| shown == metric);
+        let mut rows = compared.rows.iter().filter(|row| row.metric == metric);
+        is_asked_for || rows.any(|row| row.verdict.is_change())
+    }
+
     fn cells_of(&self, line: &RepeatedLine) -> impl Iterator<Item = &CellLine<'a>> {
         let cells = line.cells.clone();
         cells.into_iter().map(|index| &self.matrix.lines[index])

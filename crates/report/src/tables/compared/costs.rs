@@ -1,7 +1,7 @@
 //! The tables of what an operation costs: every target's figures, each with its ratio to the base.
 //! One row for each step and target.
 
-use analysis::compare::{ComparedStep, THROUGHPUT, Verdict};
+use analysis::compare::{ComparedStep, THROUGHPUT, Verdict, is_device_column};
 use analysis::figures::{STEADINESS, TYPICAL_CPU, TYPICAL_RATE};
 use words::Metric;
 
@@ -23,6 +23,7 @@ pub(super) fn tables(board: &Board<'_>) -> Vec<Table> {
     let mut metrics = board.metrics();
     // They are no costs, and have tables of their own.
     metrics.retain(|metric| ![TYPICAL_RATE, STEADINESS, TYPICAL_CPU].contains(metric));
+    metrics.retain(|metric| !is_device_column(metric) || board.shows_change_of(metric));
     let by_group = board.matrix.measured_by_group().into_iter();
     by_group.map(|(group, steps)| table(board, group, &steps, &metrics)).collect()
 }
