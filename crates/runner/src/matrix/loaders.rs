@@ -41,7 +41,6 @@ pub fn with_loader(plan: &Plan, cell: Cell) -> impl Iterator<Item = Cell> {
 
 #[cfg(test)]
 mod tests {
-    use super::after_loaders;
     use crate::matrix::{Matrix, references};
 
     #[test]
@@ -67,8 +66,7 @@ mod tests {
              [[target]]\nbuilds = [\"old\"]\n"
         );
         let (plan, _) = plan::parse("plan.toml", &text, &[]).unwrap();
-        let mut tasks = Matrix::begin(&plan, &references(&plan)).unwrap().tasks;
-        after_loaders(&plan, &mut tasks);
+        let tasks = Matrix::begin(&plan, &references(&plan)).unwrap().tasks;
         tasks.iter().map(|task| plan.targets[task.cell.target].name.clone()).collect()
     }
 }

@@ -16,7 +16,7 @@ use crate::ground::time::unix_now_ns;
 use crate::ground::{host, lock};
 use crate::matrix::decided::REPEATS_WITH_VERDICT;
 use crate::matrix::growth::Growth;
-use crate::matrix::loaders::{after_loaders, with_loader};
+use crate::matrix::loaders::with_loader;
 use crate::matrix::only::CellFilters;
 use crate::matrix::pace::about;
 use crate::matrix::{self, Matrix, Task, against_itself, find};
@@ -35,8 +35,7 @@ pub fn begin(
     let started_unix_ns = unix_now_ns();
     let PlannedRun { mut file, only, cells } = plan_run(request, events)?;
 
-    let mut matrix = Matrix::begin(&file.plan, &cells)?;
-    after_loaders(&file.plan, &mut matrix.tasks);
+    let matrix = Matrix::begin(&file.plan, &cells)?;
 
     // Everything that can be refused is, before anything is created.
     let data_root = data_root(request, &file.plan);

@@ -16,7 +16,6 @@ use crate::ground::request::{ExactRequest, Repeats, RunRequest, SIMULATE};
 use crate::ground::time::unix_now_ns;
 use crate::matrix::growth::Growth;
 use crate::matrix::incomplete::IncompleteCells;
-use crate::matrix::loaders::after_loaders;
 use crate::matrix::only::CellFilters;
 use crate::matrix::repeats::{self, MoreRepeats, raise_repeats};
 use crate::matrix::{self, Matrix, Task};
@@ -60,8 +59,7 @@ pub fn resume(
         file.plan.until_decided = Some(until_decided);
     }
 
-    let mut matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
-    after_loaders(&file.plan, &mut matrix.tasks);
+    let matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
     if matrix.tasks.is_empty() && !growth.goes_on(&directory, &run, &only)? {
         events.say(&nothing_matches(&matrix));
         return Ok(RunOutcome::unchanged(directory, run, RunEnd::NothingMatches, lock));

@@ -91,6 +91,18 @@ fn a_target_in_turns_opens_what_another_one_has_loaded() {
 }
 
 #[test]
+fn repeats_that_a_growing_run_adds_load_before_they_are_copied() {
+    let place = Place::new();
+    let targets = "[build.old]\nsqlite = \"bundled\"\n[build.new]\nsqlite = \"bundled\"\n[[target]]\n\
+         builds = [\"old\"]\n[[target]]\nbuilds = [\"new\"]\nload-with = \"old.default\"\n";
+    let growing = plan("\"repeat\"", targets)
+        .replace("repeats = 2", "repeats = \"until decided\"\ntime = \"12s\"\nturns = \"20ms\"");
+    let run = place.run(&growing, &[]).expect_code(0).run_directory();
+    let repeats = entries(&run.join("cells/old.default/c1"));
+    assert!(repeats.len() > 2, "{repeats:?}");
+}
+
+#[test]
 fn a_load_that_fails_in_turns_ends_the_cells_that_wait_for_it() {
     let place = Place::new();
     let targets = "[build.old]\nsqlite = \"bundled\"\n[build.new]\nsqlite = \"bundled\"\n\
