@@ -9,6 +9,7 @@ use super::alone::{self, UnshownSequence};
 use super::apart::Apart;
 use super::case::Context;
 use super::gap::{self, Cost, CostGaps};
+use super::shown_costs::{self, ShownCost};
 use super::{Finding, FindingKind, cases, prose, typical};
 use crate::compare::databases;
 use crate::compare::{Compared, ComparedStep, Effect, Effects, Interval, THROUGHPUT, Verdict};
@@ -56,6 +57,9 @@ pub struct Answer {
     /// If no step of any target shows a change of throughput: the title of the finding about CPU
     /// time that did change.
     pub hidden_cost: Option<String>,
+    /// If no step of any target shows a change of throughput: the costs of an operation that are shown
+    /// to differ.
+    pub shown_costs: Vec<ShownCost>,
     /// If nothing is shown: the comparison of any metric whose repeats are the furthest apart.
     pub apart: Option<Apart>,
     /// The steps that were also measured alone, and are not shown to differ in sequence.
@@ -128,7 +132,7 @@ pub struct TargetAnswer {
 }
 
 /// A step's throughput against the base's.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Change {
     /// The step.
     pub step: String,
@@ -262,6 +266,7 @@ impl Answer {
             together: if is_shown { None } else { ChangeOfAll::largest(compared) },
             hidden_cost: if is_shown { None } else { hidden_cost(findings) },
             gaps: gaps(figures, compared),
+            shown_costs: if is_shown { Vec::new() } else { shown_costs::shown_costs(compared) },
             apart: if shows_something { None } else { Apart::furthest(compared) },
             unshown_sequences: alone::unshown(figures, compared),
             host: competition(figures),

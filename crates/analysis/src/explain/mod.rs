@@ -41,6 +41,7 @@ mod machines;
 mod measured_once;
 mod no_effect;
 mod prose;
+mod shown_costs;
 mod swings;
 mod thresholds;
 mod typical;
@@ -59,6 +60,7 @@ pub use finding::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
 pub use gap::Cost;
 pub use prose::amount::AmountChange;
 pub use prose::numbers::{factor_within, figure, range};
+pub use shown_costs::ShownCost;
 
 /// Explains a comparison, the most important finding first. Only a change with a verdict has a
 /// cause. Steps that were measured once, are too noisy or are invalid have none.

@@ -3,6 +3,7 @@
 
 mod alone;
 mod apart;
+mod costs;
 mod effects;
 mod once;
 mod turns;
@@ -108,12 +109,19 @@ impl<'a> AnswerWriter<'a> {
 
         // Of the means of several targets, one often differs by chance: it heads no answer.
         let is_only = self.answer.targets.len() == 1;
-        let by_weight =
-            if is_only { [together, hidden_cost, steps] } else { [hidden_cost, steps, together] };
+        let mut said: Vec<String> = Vec::new();
+        if is_only {
+            said.extend(together.clone());
+        }
+        said.extend(hidden_cost);
+        said.extend(self.shown_costs());
+        said.extend(steps);
+        if !is_only {
+            said.extend(together);
+        }
 
         let is_shown = self.answer.targets.iter().any(|target| target.largest().is_some());
         let of_turns = self.of_turns();
-        let mut said: Vec<String> = by_weight.into_iter().flatten().collect();
         if is_shown {
             said.extend(of_turns);
         } else {
@@ -203,7 +211,9 @@ impl<'a> AnswerWriter<'a> {
         }
 
         let no = self.opening_without_change();
-        format!("{no} change is shown between {who} and {base} in {count}: {unchanged}.")
+        let shows_costs = self.answer.hidden_cost.is_some() || !self.answer.shown_costs.is_empty();
+        let change = if shows_costs { "change of throughput" } else { "change" };
+        format!("{no} {change} is shown between {who} and {base} in {count}: {unchanged}.")
     }
 
     /// Lists the changes that are shown: `faster than a in 2 of 7 steps (scan 1.57x, insert 1.56x),

@@ -101,7 +101,8 @@ fn round_of(task: &Task) -> plan::Cell {
 impl Matrix {
     /// Returns the matrix of a new run: all `cells`, which belong to the plan.
     pub fn begin(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Self> {
-        let tasks = numbered(plan, cells)?;
+        let mut tasks = numbered(plan, cells)?;
+        loaders::after_loaders(plan, &mut tasks);
         Ok(Self { cell_count: tasks.len(), complete_count: 0, tasks, pace: Pace::default() })
     }
 
@@ -138,6 +139,7 @@ impl Matrix {
             }
         }
 
+        loaders::after_loaders(plan, &mut tasks);
         Ok(Self { tasks, cell_count: cells.len(), complete_count, pace })
     }
 
@@ -246,7 +248,7 @@ pub fn numbered(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Vec<Task>> {
             number: index + 1,
             reference: reference.clone(),
             cell: *cell,
-            estimate: estimate::of_cell(plan, cell),
+            estimate: estimate::of_cell(plan, cell, None),
         });
     }
 

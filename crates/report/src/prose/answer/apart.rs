@@ -1,9 +1,7 @@
 //! The answer's sentence about a difference that is not shown, but whose repeats are far apart.
 
-use analysis::compare::metric_label;
-use words::Metric;
-
 use super::AnswerWriter;
+use super::costs::what;
 use crate::model::number::ratio_text;
 
 impl AnswerWriter<'_> {
@@ -11,11 +9,7 @@ impl AnswerWriter<'_> {
     pub(super) fn apart(&self) -> Option<String> {
         let apart = self.answer.apart.as_ref()?;
 
-        let known = Metric::named(&apart.metric).filter(|metric| !metric.meaning.is_empty());
-        let what = match known {
-            Some(metric) => format!("{} ({})", metric.meaning, metric.head),
-            None => metric_label(&apart.metric).to_owned(),
-        };
+        let what = what(&apart.metric);
         let side = if apart.ratio > 1.0 { "above" } else { "below" };
 
         Some(format!(

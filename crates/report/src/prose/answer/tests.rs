@@ -166,6 +166,26 @@ fn without_a_change_that_is_shown_nothing_is_faster() {
 }
 
 #[test]
+fn a_cost_that_is_shown_heads_an_answer_that_throughput_does_not_give() {
+    let fsyncs = ComparedStep {
+        metric: "fsyncs_per_commit".into(),
+        p_value: Some(0.0001),
+        family_level: Some(0.01),
+        ..row("b.x", "l.i1", 0.5, Faster)
+    };
+    let compared = Compared {
+        base: "a.x".into(),
+        rows: vec![row("b.x", "l.i1", 1.2, TooNoisy), fsyncs],
+        ..Compared::default()
+    };
+    assert_eq!(
+        said_of(&Figures::default(), &compared, &[]),
+        "b.x has 0.50x the fsyncs per commit of a.x in l.i1 (0.47x to 0.53x). No change of throughput is shown between \
+         b.x and a.x in 1 step: 1 is too noisy to say. Each target has 5 repeats."
+    );
+}
+
+#[test]
 fn what_is_shown_beside_single_steps_heads_the_answer() {
     let noisy = |target: &str| [1.2, 1.3].map(|ratio| row(target, "l.i0", ratio, TooNoisy));
     let mean = |target: &str| Overall {
@@ -188,8 +208,8 @@ fn what_is_shown_beside_single_steps_heads_the_answer() {
     assert_eq!(
         said_of(&figures, &compared, std::slice::from_ref(&cpu)),
         "b.x is 1.25x faster than a.x over all 2 steps together (1.19x to 1.31x). b.x: 30% less own CPU per row in l.i0, \
-         throughput too noisy to say. No change is shown between b.x and a.x in 2 steps: both are too noisy to say. Each \
-         target has 5 repeats."
+         throughput too noisy to say. No change of throughput is shown between b.x and a.x in 2 steps: both are too noisy to \
+         say. Each target has 5 repeats."
     );
 
     // Of several targets, one often has a mean that differs by chance: it is no heading.

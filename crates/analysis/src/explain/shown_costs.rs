@@ -1,0 +1,148 @@
+//! The costs of an operation that are shown to differ, the one first that says most to its reader.
+
+use serde::Serialize;
+
+use super::TargetAnswer;
+use crate::compare::{Compared, ComparedStep, OWN_CPU};
+use crate::order::distinct;
+
+/// The costs that an answer names, the one first that says most about an engine: what it waits for,
+/// then what it moves, then the form of its requests. The work of processors comes last, and only
+/// where own CPU doesn't say it.
+const BY_WEIGHT: [&str; 22] = [
+    "fsyncs_per_commit",
+    "rpq",
+    "r/o",
+    "rkbpq",
+    "rKB/o",
+    "wpi",
+    "wkbpi",
+    "wKB/o",
+    "rareqsz",
+    "wareqsz",
+    "cs/o",
+    "w_amp",
+    "rawait",
+    "wawait",
+    "aqu-sz",
+    "util%",
+    "server_cpu_us_per_op",
+    "client_cpu_us_per_op",
+    "cpupq",
+    "cycles_per_op",
+    "cache_misses_per_op",
+    "branch_misses_per_op",
+];
+
+/// The index in [`BY_WEIGHT`] of the first cost that is a kind of CPU time.
+const FIRST_OF_CPU: usize = 16;
+
+/// The part of a family's error rate at which an answer names a cost. All costs and all device columns
+/// are a family each: in an answer they are worth one more chance to be wrong together, not two.
+const SHARE_OF_ERROR_RATE: f64 = 0.2;
+
+/// A cost of one target that is shown to differ from the base's.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ShownCost {
+    /// The metric.
+    pub metric: String,
+    /// The steps in which it differs. `faster` has those in which it is lower, and the ratios are
+    /// those of the cost.
+    pub changes: TargetAnswer,
+}
+
+/// Returns the costs that are shown to differ at a fifth of the error rate, the one first that says
+/// most; those of a target that differ in more steps before others.
+pub(super) fn shown_costs(compared: &Compared) -> Vec<ShownCost> {
+    let targets = distinct(compared.rows.iter().map(|row| row.cell.target.as_str()));
+
+    let mut costs = Vec::new();
+    for (weight, metric) in BY_WEIGHT.iter().enumerate() {
+        let mut of_metric = Vec::new();
+        for target in &targets {
+            let mut rows: Vec<&ComparedStep> = compared.rows.iter().collect();
+            rows.retain(|row| {
+                let is_cpu = weight >= FIRST_OF_CPU;
+                row.metric == *metric
+                    && row.cell.target == *target
+                    && is_shown(row)
+                    && !(is_cpu && own_cpu_is_shown(compared, row))
+            });
+            if !rows.is_empty() {
+                let changes = TargetAnswer::new(target, rows.into_iter());
+                of_metric.push(ShownCost { metric: (*metric).to_owned(), changes });
+            }
+        }
+
+        // The sort is stable: targets that differ in as many steps stay in their order.
+        of_metric.sort_by_key(|cost| std::cmp::Reverse(cost.changes.comparison_count()));
+        costs.extend(of_metric);
+    }
+    costs
+}
+
+/// Returns whether a change is shown at a fifth of its family's error rate.
+fn is_shown(row: &ComparedStep) -> bool {
+    let (Some(p_value), Some(level)) = (row.p_value, row.family_level) else {
+        return false;
+    };
+    row.verdict.is_change() && p_value <= SHARE_OF_ERROR_RATE * level
+}
+
+/// Returns whether own CPU is shown to differ where another cost does.
+fn own_cpu_is_shown(compared: &Compared, row: &ComparedStep) -> bool {
+    let mut others = compared.rows.iter().filter(|other| other.metric == OWN_CPU);
+    others.any(|other| other.compares_the_same(row) && other.verdict.is_change())
+}
+
+#[cfg(test)]
+mod tests {
+    use record::CellKey;
+
+    use super::*;
+    use crate::compare::{Sample, Verdict};
+
+    fn row(metric: &str, target: &str, step: &str, ratio: f64, p_value: f64) -> ComparedStep {
+        ComparedStep {
+            cell: CellKey::new(target, None, 1, 0),
+            step: step.to_owned(),
+            metric: metric.to_owned(),
+            ratio: Some(ratio),
+            values: vec![Sample { run: 0, repeat: 1, value: 1.0 }; 3],
+            verdict: if ratio < 1.0 { Verdict::Faster } else { Verdict::Slower },
+            p_value: Some(p_value),
+            family_level: Some(0.01),
+            ..ComparedStep::default()
+        }
+    }
+
+    fn named(rows: Vec<ComparedStep>) -> Vec<String> {
+        let compared = Compared { rows, ..Compared::default() };
+        let name = |cost: &ShownCost| format!("{} {}", cost.changes.target, cost.metric);
+        shown_costs(&compared).iter().map(name).collect()
+    }
+
+    #[test]
+    fn what_says_most_comes_first_and_a_cost_at_the_edge_is_not_named() {
+        let rows = vec![
+            row("cs/o", "b.x", "l.i1", 0.5, 0.0001),
+            row("rareqsz", "b.x", "l.i1", 0.25, 0.0001),
+            row("fsyncs_per_commit", "b.x", "l.i1", 0.7, 0.0001),
+            row("fsyncs_per_commit", "c.x", "l.i0", 0.7, 0.0001),
+            row("fsyncs_per_commit", "c.x", "l.i1", 0.7, 0.0001),
+            row("r/o", "b.x", "l.i1", 0.25, 0.009),
+        ];
+        assert_eq!(
+            named(rows),
+            ["c.x fsyncs_per_commit", "b.x fsyncs_per_commit", "b.x rareqsz", "b.x cs/o"]
+        );
+    }
+
+    #[test]
+    fn cpu_is_named_only_where_own_cpu_says_nothing() {
+        let own = row(OWN_CPU, "b.x", "l.i1", 1.5, 0.0001);
+        let server = |step| row("server_cpu_us_per_op", "b.x", step, 1.5, 0.0001);
+        assert_eq!(named(vec![own.clone(), server("l.i1")]), [""; 0]);
+        assert_eq!(named(vec![own, server("l.i2")]), ["b.x server_cpu_us_per_op"]);
+    }
+}

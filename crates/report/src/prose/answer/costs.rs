@@ -1,0 +1,102 @@
+//! The answer's sentences about costs that are shown to differ.
+
+use analysis::compare::{Interval, metric_label};
+use analysis::explain::ShownCost;
+use words::Metric;
+
+use super::{AnswerWriter, NAMED};
+use crate::model::number::{listed, ratio_text};
+
+/// The maximum number of costs that are named.
+const COSTS_NAMED: usize = 3;
+
+impl AnswerWriter<'_> {
+    /// Returns a sentence for each of the costs that say most, and counts the others.
+    pub(super) fn shown_costs(&self) -> Vec<String> {
+        let costs = &self.answer.shown_costs;
+        let mut sentences: Vec<String> =
+            costs.iter().take(COSTS_NAMED).map(|cost| self.shown_cost(cost)).collect();
+
+        let others = costs.len().saturating_sub(COSTS_NAMED);
+        if others > 0 {
+            sentences.push(format!("The tables of costs show {others} more."));
+        }
+        sentences
+    }
+
+    /// Returns `b.x has 0.49x the fsyncs per commit of a in l.i1 (0.38x to 0.63x), 0.66x in l.i0.`
+    fn shown_cost(&self, cost: &ShownCost) -> String {
+        let base = self.short(&self.answer.base);
+        let what = what(&cost.metric);
+
+        let mut parts = Vec::new();
+        for change in cost.changes.faster.iter().chain(&cost.changes.slower) {
+            let (ratio, place) = (ratio_text(change.ratio), self.place(change));
+            if parts.is_empty() {
+                let range = change.interval.map(range_in_brackets).unwrap_or_default();
+                parts.push(format!("{ratio}x the {what} of {base} in {place}{range}"));
+            } else {
+                parts.push(format!("{ratio}x in {place}"));
+            }
+        }
+
+        format!("{} has {}.", cost.changes.target, listed(&parts, NAMED, ", "))
+    }
+}
+
+/// Returns ` (0.38x to 0.63x)`.
+fn range_in_brackets(interval: Interval) -> String {
+    format!(" ({}x to {}x)", ratio_text(interval.low), ratio_text(interval.high))
+}
+
+/// Returns what a metric is: `disk reads per operation (r/o)`.
+pub(super) fn what(metric: &str) -> String {
+    match Metric::named(metric).filter(|metric| !metric.meaning.is_empty()) {
+        // Some names say nothing beside their meaning.
+        Some(metric) if metric.meaning.contains(metric.head) => metric.meaning.to_owned(),
+        Some(metric) => format!("{} ({})", metric.meaning, metric.head),
+        None => metric_label(metric).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::explain::{Answer, Change, TargetAnswer};
+    use analysis::figures::Figures;
+
+    use super::*;
+
+    fn cost(metric: &str, ratios: &[f64]) -> ShownCost {
+        let interval = Interval { low: 0.38, high: 0.63, confidence: 0.99 };
+        let mut changes = TargetAnswer { target: "b.x".to_owned(), ..TargetAnswer::default() };
+        for (number, &ratio) in ratios.iter().enumerate() {
+            changes.faster.push(Change {
+                step: format!("l.i{number}"),
+                clients: 1,
+                ratio,
+                interval: Some(interval),
+                repeats: 3,
+                ..Change::default()
+            });
+        }
+        ShownCost { metric: metric.to_owned(), changes }
+    }
+
+    fn said(costs: Vec<ShownCost>) -> Vec<String> {
+        let answer = Answer { base: "a.x".to_owned(), shown_costs: costs, ..Answer::default() };
+        AnswerWriter::new(&answer, &Figures::default()).shown_costs()
+    }
+
+    #[test]
+    fn costs_are_named_with_their_steps_and_the_rest_is_counted() {
+        assert_eq!(
+            said(vec![cost("fsyncs_per_commit", &[0.49, 0.66]), cost("rareqsz", &[0.25])]),
+            [
+                "b.x has 0.49x the fsyncs per commit of a.x in l.i0 (0.38x to 0.63x), 0.66x in l.i1.",
+                "b.x has 0.25x the size of a read (rareqsz) of a.x in l.i0 (0.38x to 0.63x)."
+            ]
+        );
+        let many = vec![cost("rareqsz", &[0.25]); 5];
+        assert_eq!(said(many).last().unwrap(), "The tables of costs show 2 more.");
+    }
+}
