@@ -310,6 +310,9 @@ pub struct CheckArgs {
     /// The directory for databases, as for `assay run`
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// Takes the times of steps and the sizes of databases from RUN, which may have had fewer rows
+    #[arg(long, value_name = "RUN", conflicts_with = "between")]
+    pub like: Option<PathBuf>,
     /// Shows only how the configs of two targets differ
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     pub between: Option<Vec<String>>,

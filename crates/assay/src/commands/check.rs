@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use analysis::counted;
 use analysis::settings::{PlanTarget, Settings, declared_differences};
 use plan::Plan;
 use runner::host::free_bytes;
@@ -10,6 +12,8 @@ use runner::matrix::only::CellFilters;
 use runner::matrix::pace::about;
 use runner::matrix::{factors, matching, references};
 use runner::prepare::commits::{self, Unbuilt};
+use runner::prepare::estimate::{Basis, Estimate, StepTime, step_times};
+use runner::prepare::known_times::KnownTimes;
 use runner::prepare::locate::{self, Located};
 use runner::prepare::plan_file::{self, PlanFile};
 use runner::prepare::preflight::{not_applicable, reject_impossible};
@@ -51,7 +55,14 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         display.warn(Some(memory::CACHE_CODE), &warning);
     }
 
-    let mut text = summary(plan, (&selected, &only), &data_root);
+    let known = args.like.as_deref().map(KnownTimes::of_run).transpose()?;
+    let expected = Expected {
+        estimate: estimate::of_cells(plan, &selected, known.as_ref()),
+        free_bytes: data_root.ancestors().find_map(free_bytes),
+    };
+
+    let mut text = summary(plan, (&selected, &only), &expected, &data_root);
+    text.push_str(&times_text(plan, &selected, known.as_ref()));
     text.push_str(&builds_text(&located, &unbuilt));
     // A design says itself how its targets differ.
     if let Some(designed) = &plan.designed {
@@ -72,7 +83,20 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     }
 
     print(&text)?;
-    Ok(Exit::Ok)
+    Ok(if expected.has_space() { Exit::Ok } else { Exit::Failed })
+}
+
+/// What the selected cells need, and what there is.
+struct Expected {
+    estimate: Estimate,
+    /// The free space of the disk for databases; `None` if it is unknown.
+    free_bytes: Option<u64>,
+}
+
+impl Expected {
+    fn has_space(&self) -> bool {
+        self.free_bytes.is_none_or(|free| free >= self.estimate.disk_bytes)
+    }
 }
 
 /// Returns the builds of the plan, those that a run makes first, and the options that versions
@@ -113,9 +137,14 @@ fn builds_text(located: &Located, unbuilt: &[Unbuilt]) -> String {
 }
 
 /// Returns the cells of the plan, and its estimated time, disk space and connections.
-fn summary(plan: &Plan, selected: (&[plan::Cell], &CellFilters), data_root: &Path) -> String {
+fn summary(
+    plan: &Plan,
+    selected: (&[plan::Cell], &CellFilters),
+    expected: &Expected,
+    data_root: &Path,
+) -> String {
     let (cells, only) = selected;
-    let estimate = estimate::of_cells(plan, cells);
+    let estimate = &expected.estimate;
 
     let mut text = format!("cells        {}", factors(plan));
     // The factors are those of the whole plan.
@@ -129,12 +158,10 @@ fn summary(plan: &Plan, selected: (&[plan::Cell], &CellFilters), data_root: &Pat
             write!(text, "\ntime         {each} for each repeat, {most} at most")
         }
     };
-    let _ = write!(text, ", if {}", assumed(plan));
 
-    let needed = estimate.disk_bytes;
-    let _ = write!(text, "\ndisk         about {} at a time", size_text(needed));
-    if let Some(free) = data_root.ancestors().find_map(free_bytes) {
-        let remark = if free < needed { "; too much: only" } else { ";" };
+    let _ = write!(text, "\ndisk         about {} at a time", size_text(estimate.disk_bytes));
+    if let Some(free) = expected.free_bytes {
+        let remark = if expected.has_space() { ";" } else { "; too much: only" };
         let _ = write!(text, "{remark} {} free for `{}`", size_text(free), data_root.display());
     }
 
@@ -151,7 +178,75 @@ fn summary(plan: &Plan, selected: (&[plan::Cell], &CellFilters), data_root: &Pat
     text
 }
 
-/// Returns the throughput that the estimate assumes, as text after `if`. All variants belong to one
+/// Returns the time of each step in a cell, from the shortest of the cells to the longest, and what
+/// it rests on; the steps whose time the plan gives, in one line.
+fn times_text(plan: &Plan, cells: &[plan::Cell], known: Option<&KnownTimes>) -> String {
+    let mut steps: Vec<StepTimes> = Vec::new();
+    for cell in cells {
+        for step in step_times(plan, cell, known) {
+            match steps.iter_mut().find(|known| known.name == step.name) {
+                Some(times) => times.add(&step),
+                None => steps.push(StepTimes::of(&step)),
+            }
+        }
+    }
+    let (planned, others): (Vec<StepTimes>, Vec<StepTimes>) =
+        steps.into_iter().partition(|step| step.basis == Basis::Plan);
+
+    let width = others.iter().map(|step| step.name.len()).max().unwrap_or(0);
+    let mut text = "\ntime of each step in a cell:\n".to_owned();
+    for step in &others {
+        let name = &step.name;
+        let basis = if step.basis == Basis::Run { "as in that run" } else { "assumed" };
+        let _ = writeln!(text, "  {name:width$}  {}, {basis}", range_text(step.least, step.most));
+    }
+
+    if !planned.is_empty() {
+        let sum = planned.iter().map(|step| step.most).sum();
+        let count = counted(planned.len(), "step");
+        let _ = writeln!(text, "  {count} whose time the plan gives: {} together", about(sum));
+    }
+    if others.iter().any(|step| step.basis == Basis::Assumed) {
+        let speed = assumed(plan);
+        let _ = writeln!(text, "assumed: {speed}. `--like RUN` takes the times of a like run");
+    }
+    text
+}
+
+/// The times of a step in several cells.
+struct StepTimes {
+    name: String,
+    least: Duration,
+    most: Duration,
+    basis: Basis,
+}
+
+impl StepTimes {
+    fn of(step: &StepTime) -> Self {
+        Self { name: step.name.clone(), least: step.time, most: step.time, basis: step.basis }
+    }
+
+    fn add(&mut self, step: &StepTime) {
+        self.least = self.least.min(step.time);
+        self.most = self.most.max(step.time);
+
+        // One cell whose time is only assumed makes the range a guess.
+        if step.basis == Basis::Assumed {
+            self.basis = Basis::Assumed;
+        }
+    }
+}
+
+/// Returns one time, or both ends if they differ.
+fn range_text(least: Duration, most: Duration) -> String {
+    let (least, most) = (about(least), about(most));
+    if least == most {
+        return least;
+    }
+    format!("{least} to {}", most.trim_start_matches("about "))
+}
+
+/// Returns the throughput that the estimate assumes. All variants belong to one
 /// workload.
 fn assumed(plan: &Plan) -> String {
     let first = plan.variants.first();

@@ -92,9 +92,9 @@ repeats = 2
 base = "pg.base"
 
 [workload.insert]
-initial-rows = "20M"
-write-rows = "40M"
-read-write-time = "1h"
+initial-rows = "200k"
+write-rows = "400k"
+read-write-time = "1m"
 partitions = 8
 step.qr100.rows-per-commit = 100
 
@@ -110,7 +110,7 @@ set = { autovacuum_vacuum_scale_factor = 0.05 }
 
     place.write("plan.toml", plan);
     let ended = place
-        .assay(&["check", "plan.toml", "--set", "workload.insert.initial-rows=30M"])
+        .assay(&["check", "plan.toml", "--set", "workload.insert.initial-rows=300k"])
         .expect_code(0);
     assert!(ended.stderr.is_empty(), "{ended}");
     insta::assert_snapshot!(settled(&place, &ended.stdout));

@@ -32,6 +32,7 @@ mod designs;
 mod differences;
 mod disk_floor;
 mod documents;
+mod estimates;
 mod exact;
 mod export;
 mod faults;

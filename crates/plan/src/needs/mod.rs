@@ -44,7 +44,7 @@ pub trait WorkloadNeeds {
         false
     }
 
-    /// Returns the speed that [`Self::work_time`] assumes, as text after `if`.
+    /// Returns the speed that [`Self::work_time`] assumes, as text.
     fn assumed_speed(&self) -> String;
 }
 

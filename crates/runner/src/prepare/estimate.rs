@@ -6,6 +6,8 @@ use engine::Needs;
 use plan::{BuildSource, Plan, Reuse, Variant};
 use words::CellKind;
 
+use super::known_times::{CellOfPlan, KnownTimes};
+
 /// A server's logs and system tables.
 const SERVER_BYTES: u64 = 1_500_000_000;
 /// The time of a measured step of an exact cell, in which an engine runs about 50 times slower.
@@ -46,13 +48,17 @@ pub fn needs(variant: &Variant, clients: u32) -> Needs {
 
 /// Returns the estimate of a run of `plan`.
 pub fn of_plan(plan: &Plan) -> Estimate {
-    of_cells(plan, &plan.cells())
+    of_cells(plan, &plan.cells(), None)
 }
 
-/// Returns the estimate of some cells of `plan`. Targets that take turns have their databases at
-/// the same time.
-pub fn of_cells<'c>(plan: &Plan, cells: impl IntoIterator<Item = &'c plan::Cell>) -> Estimate {
-    let together = sum(cells.into_iter().map(|cell| of_cell(plan, cell)));
+/// Returns the estimate of some cells of `plan`, by the times of an earlier run as far as there is
+/// one. Targets that take turns have their databases at the same time.
+pub fn of_cells<'c>(
+    plan: &Plan,
+    cells: impl IntoIterator<Item = &'c plan::Cell>,
+    known: Option<&KnownTimes>,
+) -> Estimate {
+    let together = sum(cells.into_iter().map(|cell| of_cell(plan, cell, known)));
     if plan.turns.is_none() {
         return together;
     }
@@ -70,8 +76,8 @@ pub fn sum(cells: impl IntoIterator<Item = Estimate>) -> Estimate {
     })
 }
 
-/// Returns the estimate of one cell.
-pub fn of_cell(plan: &Plan, cell: &plan::Cell) -> Estimate {
+/// Returns the estimate of one cell, by the times of an earlier run as far as there is one.
+pub fn of_cell(plan: &Plan, cell: &plan::Cell, known: Option<&KnownTimes>) -> Estimate {
     let variant = &plan.variants[cell.variant];
     let needs = variant.workload.needs();
     let target = &plan.targets[cell.target];
@@ -82,33 +88,94 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell) -> Estimate {
     // A server that assay does not start keeps its data where it wants.
     let is_elsewhere = matches!(build.source, BuildSource::Url(_));
     let server_bytes = if facts.is_server() && !is_elsewhere { SERVER_BYTES } else { 0 };
-    let stored_bytes =
-        if facts.stores_data && !is_elsewhere { needs.stored_bytes(cell.clients) } else { 0 };
 
-    // Only the first repeat loads a database that cells share; it is kept beside that of the cell.
-    let shares_load = plan.reuse != Reuse::Off;
-    let first_step = match variant.workload.steps_that_load() {
-        loaded if shares_load && cell.repeat > 1 => loaded,
-        _ => 0,
-    };
-    let copies = if shares_load { copies + 1 } else { copies };
+    let mut stored_bytes = data_bytes(plan, cell) as f64;
+    if let Some(known) = known {
+        stored_bytes *= known.size_factor(&cell_of_plan(plan, cell)).unwrap_or(1.0);
+    }
 
-    let settling = variant.workload.policy().settle_at_least;
-    let steps = variant.workload.steps();
-
-    let run_steps = steps.iter().enumerate().skip(first_step);
-    let is_exact = cell.kind == CellKind::Exact;
-    let times = run_steps.map(|(number, step)| match (step.time, step.measures) {
-        (_, true) if is_exact => COUNTED_STEP,
-        (Some(time), _) => time + step.warmup,
-        (None, true) => needs.work_time(number, cell.clients),
-        (None, false) => settling.max(Duration::from_secs(1)),
-    });
+    // A database that cells share is kept beside that of the cell.
+    let copies = if plan.reuse == Reuse::Off { copies } else { copies + 1 };
+    let times = step_times(plan, cell, known).into_iter().map(|step| step.time);
 
     Estimate {
         time: times.sum::<Duration>() + CELL_OVERHEAD,
-        disk_bytes: copies * (stored_bytes + server_bytes),
+        disk_bytes: copies * (stored_bytes as u64 + server_bytes),
         connections: connections(variant, cell.clients),
         working: needs.working_connections(cell.clients),
+    }
+}
+
+/// Returns the estimated size of a cell's tables or keys in bytes; 0 if assay does not store them.
+pub fn data_bytes(plan: &Plan, cell: &plan::Cell) -> u64 {
+    let build = &plan.builds[plan.targets[cell.target].build];
+    if !build.engine.facts().stores_data || matches!(build.source, BuildSource::Url(_)) {
+        return 0;
+    }
+    plan.variants[cell.variant].workload.needs().stored_bytes(cell.clients)
+}
+
+/// The estimated time of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepTime {
+    /// The name of the step.
+    pub name: String,
+    /// The time, with its warm-up.
+    pub time: Duration,
+    /// What the time rests on.
+    pub basis: Basis,
+}
+
+/// What an estimated time rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// The plan gives it.
+    Plan,
+    /// A step of the same name took this time in an earlier run, for as much work.
+    Run,
+    /// The speed that assay assumes of any engine.
+    Assumed,
+}
+
+/// Returns the estimated time of each step that a cell runs.
+pub fn step_times(plan: &Plan, cell: &plan::Cell, known: Option<&KnownTimes>) -> Vec<StepTime> {
+    let workload = &plan.variants[cell.variant].workload;
+    let of_plan = cell_of_plan(plan, cell);
+    let is_exact = cell.kind == CellKind::Exact;
+
+    // Only the first repeat loads a database that all repeats share.
+    let shares_load = matches!(plan.reuse, Reuse::Run | Reuse::Always);
+    let first_step = if shares_load && cell.repeat > 1 { workload.steps_that_load() } else { 0 };
+
+    let mut times = Vec::new();
+    for (number, step) in workload.steps().iter().enumerate().skip(first_step) {
+        let (mut time, mut basis) = match (step.time, step.measures) {
+            (_, true) if is_exact => (COUNTED_STEP, Basis::Assumed),
+            (Some(time), _) => (time + step.warmup, Basis::Plan),
+            (None, true) => (workload.needs().work_time(number, cell.clients), Basis::Assumed),
+            (None, false) => {
+                let least = workload.policy().settle_at_least;
+                (least.max(Duration::from_secs(1)), Basis::Assumed)
+            }
+        };
+
+        // Work that is counted takes its own time.
+        let factor = known.and_then(|known| known.time_factor(&of_plan, step.name));
+        if let Some(factor) = factor.filter(|_| basis == Basis::Assumed && !is_exact) {
+            (time, basis) = (time.mul_f64(factor), Basis::Run);
+        }
+
+        times.push(StepTime { name: step.name.to_owned(), time, basis });
+    }
+    times
+}
+
+/// Returns a cell as an earlier run may know it.
+fn cell_of_plan<'p>(plan: &'p Plan, cell: &plan::Cell) -> CellOfPlan<'p> {
+    let target = &plan.targets[cell.target];
+    CellOfPlan {
+        target: &target.name,
+        engine: plan.builds[target.build].engine,
+        clients: cell.clients,
     }
 }

@@ -20,6 +20,7 @@ pub mod commits;
 pub(crate) mod engines;
 pub mod estimate;
 pub(crate) mod installed;
+pub mod known_times;
 pub(crate) mod library;
 pub mod locate;
 pub mod memory;
