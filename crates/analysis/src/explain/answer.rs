@@ -9,7 +9,7 @@ use super::alone::{self, UnshownSequence};
 use super::apart::Apart;
 use super::case::Context;
 use super::gap::{self, Cost, CostGaps};
-use super::{Finding, FindingKind, cases, prose, typical};
+use super::{ChangeCause, Finding, FindingKind, cases, prose, typical};
 use crate::compare::{Compared, ComparedStep, Effect, Effects, Interval, THROUGHPUT, Verdict};
 use crate::figures::index::RowIndex;
 use crate::figures::{Competition, Figures, StartedCell, competition};
@@ -35,9 +35,8 @@ pub struct Answer {
     /// All repeats of a target begin with copies of one database, so that the difference of targets
     /// has in it how one load differs from another.
     pub is_of_one_load: bool,
-    /// The cause of all changes that are shown, as in `less CPU per operation`; `None`: they have
-    /// no common cause.
-    pub cause: Option<String>,
+    /// The cause of all changes that are shown; `None`: they have no common cause.
+    pub cause: Option<ChangeCause>,
     /// The largest differences in cost of targets that were measured once, one for each cost.
     pub gaps: Vec<CostGap>,
     /// The comparisons of typical rates that say more than those of throughput: that a step is faster
@@ -256,7 +255,7 @@ impl Answer {
             load_count: distinct(rows().map(|row| row.cell.load())).len(),
             repeats: counts().min().zip(counts().max()),
             is_of_one_load: is_of_one_load(&figures.begun),
-            cause: cause_of_all(rows(), findings).map(str::to_owned),
+            cause: cause_of_all(rows(), findings),
             typical: typical::rates(compared, &targets),
             typical_cpu: typical::cpu(compared, &targets),
             steadiness: typical::steadiness(compared, &targets),
@@ -412,31 +411,33 @@ fn shown_factors(effects: &Effects) -> Vec<FactorAnswer> {
 
 /// Returns the cause that the findings of all changes share, which are one for each cause and
 /// direction.
-fn cause_of_all<'f, 'r>(
+fn cause_of_all<'r>(
     mut rows: impl Iterator<Item = &'r ComparedStep>,
-    findings: &'f [Finding],
-) -> Option<&'f str> {
-    let of_change = || findings.iter().filter(|finding| finding.cause.is_some());
-    let mut causes = distinct(of_change().map(|finding| (finding.kind, finding.cause.as_deref())));
-    let (kind, cause) = causes.pop()?;
-    let is_known = kind.is_cause();
-
-    let is_explained = |row: &ComparedStep| {
-        of_change().any(|finding| {
-            finding.targets.contains(&row.cell.target) && finding.steps.contains(&row.step)
-        })
+    findings: &[Finding],
+) -> Option<ChangeCause> {
+    let causes = distinct(findings.iter().filter_map(|finding| finding.cause));
+    let [cause] = causes.as_slice() else {
+        return None;
     };
 
+    let is_explained = |row: &ComparedStep| {
+        findings.iter().any(|finding| {
+            finding.cause.is_some()
+                && finding.targets.contains(&row.cell.target)
+                && finding.steps.contains(&row.step)
+        })
+    };
     let is_of_all = rows
         .all(|row| !matches!(row.verdict, Verdict::Faster | Verdict::Slower) || is_explained(row));
-    cause.filter(|_| causes.is_empty() && is_known && is_of_all)
+
+    (cause.kind.is_cause() && is_of_all).then_some(*cause)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::compare::{CombinationEffect, Deviation};
-    use crate::explain::FindingKind;
+    use crate::explain::{Direction, FindingKind};
     use crate::settings::Factor;
 
     fn row(target: &str, step: &str, verdict: Verdict, ratio: f64) -> ComparedStep {
@@ -555,23 +556,33 @@ mod tests {
 
     #[test]
     fn a_cause_is_in_the_answer_if_all_changes_share_it() {
-        let finding = |kind, cause: Option<&str>| Finding {
-            cause: cause.map(str::to_owned),
+        let finding = |kind, cause: Option<ChangeCause>| Finding {
+            cause,
             ..Finding::about(kind, "a.x", [(&CellKey::new("b.x", None, 1, 0), "insert", "q1")])
                 .unwrap()
         };
-        let cpu = || finding(FindingKind::Cpu, Some("less CPU per operation"));
-        let facts = || finding(FindingKind::NoEffect, None);
-        let cause = |findings: &[Finding]| {
-            answer(vec![row("b.x", "q1", Verdict::Faster, 1.2)], findings).cause
+        let of_change = |kind, direction| {
+            finding(kind, Some(ChangeCause { kind, direction, is_too_short: false }))
         };
-        assert_eq!(cause(&[cpu(), facts()]).as_deref(), Some("less CPU per operation"));
-        let fsyncs = finding(FindingKind::Fsyncs, Some("less waiting for fsyncs"));
-        assert_eq!(cause(&[cpu(), fsyncs]), None);
-        let unexplained = finding(FindingKind::Unexplained, Some("unexplained"));
-        assert_eq!(cause(&[cpu(), unexplained.clone()]), None);
-        assert_eq!(cause(&[unexplained]), None);
-        assert_eq!(cause(&[facts()]), None);
+        let faster = |kind| of_change(kind, Some(Direction::Faster));
+        let facts = || finding(FindingKind::NoEffect, None);
+        let kind = |findings: &[Finding]| {
+            let rows = vec![row("b.x", "q1", Verdict::Faster, 1.2)];
+            answer(rows, findings).cause.map(|cause| cause.kind)
+        };
+
+        let cpu = || faster(FindingKind::Cpu);
+        assert_eq!(kind(&[cpu(), facts()]), Some(FindingKind::Cpu));
+        assert_eq!(kind(&[cpu(), faster(FindingKind::Fsyncs)]), None);
+        assert_eq!(kind(&[cpu(), faster(FindingKind::Unexplained)]), None);
+        assert_eq!(kind(&[faster(FindingKind::Unexplained)]), None);
+        assert_eq!(kind(&[facts()]), None);
+
+        let slower = of_change(FindingKind::Cpu, Some(Direction::Slower));
+        assert_eq!(kind(&[cpu(), slower]), None, "less CPU and more");
+        let shift = of_change(FindingKind::LevelShift, None);
+        assert_eq!(kind(&[shift.clone(), shift]), Some(FindingKind::LevelShift));
+
         let rows = ["q1", "q2"].map(|step| row("b.x", step, Verdict::Faster, 1.2));
         assert_eq!(answer(rows.to_vec(), &[cpu()]).cause, None, "q2 has none");
     }

@@ -135,6 +135,11 @@ impl Cause {
             Self::Unexplained(_) => FindingKind::Unexplained,
         }
     }
+
+    /// Returns whether a longer step would tell the cause.
+    pub(super) fn is_too_short(&self) -> bool {
+        *self == Self::Unexplained(Gap::TooShort)
+    }
 }
 
 /// Returns the cause of a change that a verdict shows.

@@ -3,7 +3,6 @@
 
 use std::mem::discriminant;
 
-use super::accounting::Gap;
 use super::case::{Case, Context};
 use super::cause::{Cause, diagnose};
 use super::caveats::{caveats, frequency};
@@ -26,7 +25,7 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
         |case: &&Case<'_>| matches!(case.compared.verdict, Verdict::Faster | Verdict::Slower);
     let explained = cases.iter().filter(has_changed).map(|case| {
         let cause = diagnose(case);
-        let key = (cause.kind(), is_too_short(&cause), case.is_slower());
+        let key = (cause.kind(), cause.is_too_short(), case.is_slower());
         (key, ExplainedCase { case, cause })
     });
 
@@ -47,11 +46,6 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
 
 /// The weight of a change that a longer step would explain, relative to others: it comes last.
 const TOO_SHORT: f64 = 0.001;
-
-/// Returns whether a longer step would tell the cause.
-fn is_too_short(cause: &Cause) -> bool {
-    *cause == Cause::Unexplained(Gap::TooShort)
-}
 
 /// Returns the importance of a case: the size of the change, more for a loss, so that losses come
 /// before gains.
@@ -94,7 +88,7 @@ fn explanation<'a>(
         caveats: counted_caveats(&group),
         weight: weight(case)
             * (1.0 + (group.len() as f64).ln() / 2.0)
-            * if is_too_short(cause) { TOO_SHORT } else { 1.0 },
+            * if cause.is_too_short() { TOO_SHORT } else { 1.0 },
         statement: Statement::Change(Change {
             cases: group.iter().map(|explained| explained.case).collect(),
             cause: cause.clone(),

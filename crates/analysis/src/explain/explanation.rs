@@ -1,11 +1,10 @@
 //! The values that the rules return. `prose` puts them in words.
 
-use super::FindingKind;
 use super::case::Case;
 use super::cause::Cause;
 use super::caveats::Caveat;
 use super::difference::TargetDifference;
-use super::finding::{Evidence, Place};
+use super::finding::{ChangeCause, Direction, Evidence, Finding, FindingKind, Place};
 use super::gap::CostGaps;
 use super::witnesses::Witnesses;
 use crate::compare::{ComparedStep, VarianceShare};
@@ -21,6 +20,42 @@ pub(super) struct Explanation<'a> {
     pub evidence: Vec<Evidence>,
     pub caveats: Vec<CountedCaveat<'a>>,
     pub weight: f64,
+}
+
+impl Explanation<'_> {
+    /// Returns the finding without its words; `None` if the explanation names no step.
+    pub(super) fn finding(&self, base: &str) -> Option<Finding> {
+        let places = self.places.iter().copied();
+        let mut finding = Finding::about(self.statement.kind(), base, places)?;
+
+        finding.cause = self.statement.cause();
+        finding.evidence.clone_from(&self.evidence);
+        finding.weight = self.weight;
+
+        if !self.is_compared() {
+            finding.base = None;
+        }
+        Some(finding)
+    }
+
+    /// Returns whether targets are compared with the base. Other findings are about one target
+    /// alone.
+    fn is_compared(&self) -> bool {
+        match &self.statement {
+            Statement::Unfair(_) => self.evidence.iter().any(|evidence| evidence.base.is_some()),
+            Statement::SlaMissed { .. }
+            | Statement::Machines(_)
+            | Statement::AtFloor(_)
+            | Statement::Sequence(_)
+            | Statement::Swings(_) => false,
+            Statement::Change(_)
+            | Statement::ClientBound(_)
+            | Statement::NoEffect(_)
+            | Statement::HiddenCost { .. }
+            | Statement::Facts { .. }
+            | Statement::Work(_) => true,
+        }
+    }
 }
 
 /// A caveat with the number of cases that it holds for.
@@ -83,6 +118,22 @@ pub(super) struct Change<'a> {
     /// Neither chance nor the host makes the change, so that a setting that alone differs is the
     /// cause.
     pub is_sure: bool,
+}
+
+impl Change<'_> {
+    /// Returns the cause of the first case without its figures.
+    pub(super) fn cause_in_brief(&self) -> ChangeCause {
+        let kind = self.cause.kind();
+        let direction =
+            if self.cases[0].is_slower() { Direction::Slower } else { Direction::Faster };
+        let has_direction = kind != FindingKind::LevelShift;
+
+        ChangeCause {
+            kind,
+            direction: has_direction.then_some(direction),
+            is_too_short: self.cause.is_too_short(),
+        }
+    }
 }
 
 /// A step of a target that others come before, against the same step right after the load.
@@ -202,6 +253,14 @@ pub(super) struct MachineVariance<'a> {
 }
 
 impl Statement<'_> {
+    /// Returns the cause of a change of throughput.
+    fn cause(&self) -> Option<ChangeCause> {
+        match self {
+            Self::Change(change) => Some(change.cause_in_brief()),
+            _ => None,
+        }
+    }
+
     pub(super) fn kind(&self) -> FindingKind {
         match self {
             Self::Change(change) => change.cause.kind(),

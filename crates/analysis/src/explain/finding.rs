@@ -72,6 +72,34 @@ impl FindingKind {
     }
 }
 
+/// The direction of a change of throughput.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// An operation takes longer.
+    Slower,
+    /// An operation takes less time.
+    Faster,
+}
+
+/// The cause of a change of throughput, without its figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangeCause {
+    /// The kind of the finding.
+    pub kind: FindingKind,
+    /// The direction of the change; `None` for a level that shifted, which is one cause of gains and
+    /// of losses.
+    pub direction: Option<Direction>,
+    /// Only a longer step would tell the cause.
+    pub is_too_short: bool,
+}
+
+impl ChangeCause {
+    /// Returns true where an operation takes longer because of the cause.
+    pub(super) fn is_slower(self) -> bool {
+        self.direction == Some(Direction::Slower)
+    }
+}
+
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
@@ -95,9 +123,8 @@ pub struct Finding {
     pub steps: Vec<String>,
     /// One line: the change, its size, and its cause.
     pub title: String,
-    /// The cause of a change of throughput without figures, such as `less CPU per operation`;
-    /// `None` if throughput did not change.
-    pub cause: Option<String>,
+    /// The cause of a change of throughput; `None` if throughput did not change.
+    pub cause: Option<ChangeCause>,
     /// At most three sentences: the change with its size and certainty; the cause; the other
     /// places, and the differences.
     pub text: String,

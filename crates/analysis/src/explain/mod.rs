@@ -55,7 +55,7 @@ use explanation::Explanation;
 pub use alone::UnshownSequence;
 pub use answer::{Answer, Change, ChangeOfAll, CostGap, FactorAnswer, TargetAnswer, WithoutEffect};
 pub use apart::Apart;
-pub use finding::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
+pub use finding::{ChangeCause, Direction, Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
 pub use gap::Cost;
 pub use prose::amount::AmountChange;
 pub use prose::numbers::{factor_within, figure, range};

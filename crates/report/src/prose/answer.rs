@@ -340,7 +340,7 @@ impl<'a> AnswerWriter<'a> {
             shown => format!("all {shown}"),
         };
 
-        let cause = capitalized(self.answer.cause.as_deref()?);
+        let cause = capitalized(&self.answer.cause?.to_string());
         Some(format!("{cause} explains {what}."))
     }
 

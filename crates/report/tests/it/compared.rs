@@ -6,7 +6,7 @@ use analysis::{
         Compared, ComparedMachines, ComparedStep, Effects, Interval, Pairing, Sample, THROUGHPUT,
         Verdict,
     },
-    explain::{Finding, FindingKind},
+    explain::{ChangeCause, Direction, Finding, FindingKind},
     figures::{Figures, Row, Sla, UnfinishedCell},
 };
 use record::{CellRef, ResolvedValue, Run, Status, StepKind};
@@ -248,7 +248,11 @@ fn finding() -> Finding {
         step: Some("l.i0".into()),
         steps: vec!["l.i0".into()],
         title: "pg17.base is slower in l.i0: more CPU per operation".into(),
-        cause: Some("more CPU per operation".into()),
+        cause: Some(ChangeCause {
+            kind: FindingKind::Cpu,
+            direction: Some(Direction::Slower),
+            is_too_short: false,
+        }),
         text: "It has 0.94 of the throughput, and takes 41.2 -> 49.4 us of CPU per row.".into(),
         evidence: Vec::new(),
         caveats: vec!["the versions differ as well".into()],

@@ -1,33 +1,57 @@
 //! The cause of a change: a few words for titles, and a sentence.
 
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
 use super::amount::AmountChange;
 use super::numbers::{both, figure, list_any, percent};
 use super::settings_text;
 use crate::counted;
-use crate::explain::FindingKind;
 use crate::explain::accounting::Gap;
 use crate::explain::case::{Case, Pair};
 use crate::explain::cause::{Cause, Detail, LevelShift, PartOfTime};
+use crate::explain::explanation::Change;
 use crate::explain::thresholds::{EXPLAINS, SHORT_SECONDS, WHOLE_MAX};
+use crate::explain::{ChangeCause, FindingKind};
 use crate::figures::{ConcurrentChange, Stall};
 use crate::settings::Difference;
 
-/// Returns a cause without figures, for several steps: `less CPU per operation`.
-pub(super) fn short_of(cause: &Cause, is_slower: bool) -> String {
-    match cause {
-        Cause::Unexplained(Gap::TooShort) => "too short to name a cause".to_owned(),
-        cause => short(cause.kind(), is_slower),
+impl fmt::Display for ChangeCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&in_brief(*self))
     }
 }
 
-fn short(kind: FindingKind, is_slower: bool) -> String {
-    let choose = |if_slower, if_faster| if is_slower { if_slower } else { if_faster };
-    let more = choose("more", "less");
-    match kind {
+impl Serialize for ChangeCause {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Returns a cause without figures, for several steps: `less CPU per operation`.
+pub(super) fn in_brief(cause: ChangeCause) -> String {
+    if cause.is_too_short {
+        return "too short to name a cause".to_owned();
+    }
+
+    let is_slower = cause.is_slower();
+    let more = if is_slower { "more" } else { "less" };
+
+    match cause.kind {
         FindingKind::Cpu => format!("{more} CPU per operation"),
-        FindingKind::Stall => format!("{} seconds without progress", choose("more", "fewer")),
-        FindingKind::WriteStalls => format!("writes stalled {}", choose("for longer", "less")),
-        FindingKind::Handover => format!("{} {}", choose("slower", "faster"), part_name(kind)),
+        FindingKind::Stall => {
+            let more = if is_slower { "more" } else { "fewer" };
+            format!("{more} seconds without progress")
+        }
+        FindingKind::WriteStalls => {
+            let longer = if is_slower { "for longer" } else { "less" };
+            format!("writes stalled {longer}")
+        }
+        FindingKind::Handover => {
+            let slower = if is_slower { "slower" } else { "faster" };
+            format!("{slower} {}", part_name(cause.kind))
+        }
         FindingKind::LevelShift => "the level changed within the step".to_owned(),
         FindingKind::HostBusy => "too much competition for processors to name a cause".to_owned(),
         FindingKind::SlaMissed => "both missed the requested write rate".to_owned(),
@@ -62,8 +86,9 @@ fn fsync_names(metric: &str) -> [&'static str; 2] {
 }
 
 /// Returns the cause of one step for a title: `21% more CPU per query`.
-pub(super) fn headline(case: &Case<'_>, cause: &Cause) -> String {
-    let special = match cause {
+pub(super) fn headline(change: &Change<'_>) -> String {
+    let case = change.cases[0];
+    let special = match &change.cause {
         Cause::FsyncsPerCommit { metric, count, .. } => Some(fsyncs_instead(metric, *count)),
         Cause::WriteStalls { percent, .. } => {
             Some(format!("writes stalled {}", percent_instead(*percent, "time")))
@@ -75,7 +100,7 @@ pub(super) fn headline(case: &Case<'_>, cause: &Cause) -> String {
         Cause::BothMissedWrites | Cause::LevelShift(_) | Cause::Unexplained(_) => None,
     };
 
-    special.unwrap_or_else(|| short_of(cause, case.is_slower()))
+    special.unwrap_or_else(|| in_brief(change.cause_in_brief()))
 }
 
 /// Returns the change of CPU, or whether bytes changed with the time.

@@ -36,19 +36,11 @@ const STATEMENT_CHARS: usize = 60;
 
 /// Returns an explanation as a finding against the base; `None` if the explanation names no step.
 pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Finding> {
-    let kind = explanation.statement.kind();
-    let mut finding = Finding {
-        caveats: explanation.caveats.iter().map(caveat::text).collect(),
-        evidence: explanation.evidence,
-        weight: explanation.weight,
-        ..Finding::about(kind, base, explanation.places)?
-    };
+    let mut finding = explanation.finding(base)?;
+    finding.caveats = explanation.caveats.iter().map(caveat::text).collect();
 
     let (title, sentences) = match &explanation.statement {
-        Statement::Change(change) => {
-            finding.cause = Some(cause::short_of(&change.cause, change.cases[0].is_slower()));
-            (change_title(change, &finding), change_text(change))
-        }
+        Statement::Change(change) => (change_title(change, &finding), change_text(change)),
         Statement::ClientBound(cases) => client_bound(cases, &finding),
         Statement::AtFloor(steps) => disk_floor::text(steps, &finding),
         Statement::Sequence(step) => sequence(step),
@@ -64,18 +56,6 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
         Statement::Swings(targets) => swing::text(targets, &finding),
         Statement::Work(all) => witnesses::text(all, &finding),
     };
-
-    // Other findings are about one target alone, so they name no base.
-    let is_compared = match kind {
-        FindingKind::SlaMissed => finding.cause.is_some(),
-        FindingKind::Unfair => finding.evidence.iter().any(|evidence| evidence.base.is_some()),
-        FindingKind::Machines
-        | FindingKind::DiskFloor
-        | FindingKind::Sequence
-        | FindingKind::Swing => false,
-        _ => true,
-    };
-    finding.base = finding.base.filter(|_| is_compared);
 
     (finding.title, finding.text) = (title, sentences.join(" "));
     Some(finding)
@@ -114,11 +94,8 @@ fn change_title(change: &Change<'_>, finding: &Finding) -> String {
         format!("in {count} of {total} comparisons")
     };
 
-    let mut headline = if count == 1 {
-        cause::headline(leading, &change.cause)
-    } else {
-        cause::short_of(&change.cause, leading.is_slower())
-    };
+    let mut headline =
+        if count == 1 { cause::headline(change) } else { cause::in_brief(change.cause_in_brief()) };
 
     if matches!(change.cause, Cause::Unexplained(_))
         && let Some(setting) = difference::name_of_only(&change.differences)
