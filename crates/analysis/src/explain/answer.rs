@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::alone::{self, UnshownSequence};
 use super::apart::Apart;
 use super::case::Context;
-use super::gap::{self, Cost, CostGaps};
-use super::{ChangeCause, Finding, FindingKind, cases, prose, typical};
+use super::gap::{self, CostGaps};
+use super::{ChangeCause, Finding, FindingKind, cases, typical};
 use crate::compare::{Compared, ComparedStep, Effect, Effects, Interval, THROUGHPUT, Verdict};
 use crate::figures::index::RowIndex;
 use crate::figures::{Competition, Figures, StartedCell, competition};
@@ -38,7 +38,8 @@ pub struct Answer {
     /// The cause of all changes that are shown; `None`: they have no common cause.
     pub cause: Option<ChangeCause>,
     /// The largest differences in cost of targets that were measured once, one for each cost.
-    pub gaps: Vec<CostGap>,
+    #[serde(skip)]
+    pub gaps: Vec<CostGaps>,
     /// The comparisons of typical rates that say more than those of throughput: that a step is faster
     /// or slower where throughput does not show that, or equal where throughput is too noisy.
     pub typical: Vec<TargetAnswer>,
@@ -140,47 +141,6 @@ pub struct Change {
     pub interval: Option<Interval>,
     /// The number of repeats of the target that count.
     pub repeats: usize,
-}
-
-/// A large difference in a cost, as an answer has it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CostGap {
-    /// The cost.
-    pub cost: Cost,
-    /// The target with the largest difference.
-    pub target: String,
-    /// The step of that difference.
-    pub step: String,
-    /// The metric of the figures.
-    pub metric: String,
-    /// The base's figure.
-    pub base: f64,
-    /// The target's figure.
-    pub value: f64,
-    /// The difference in time, relative to the time of the faster target's operation.
-    pub size: f64,
-    /// The difference as a clause.
-    pub text: String,
-    /// The other targets that differ in this cost, with their figures; `None` if there are none.
-    pub also: Option<String>,
-}
-
-impl CostGap {
-    /// Returns the largest of the differences in a cost; `None` without any.
-    fn new(of_cost: &CostGaps<'_>) -> Option<Self> {
-        let gap = of_cost.gaps.first()?;
-        Some(Self {
-            cost: gap.cost,
-            target: gap.case.target().to_owned(),
-            step: gap.case.compared.step.clone(),
-            metric: gap.metric.to_owned(),
-            base: gap.figures.base,
-            value: gap.figures.value,
-            size: gap.size,
-            text: prose::gap::clause(gap),
-            also: prose::gap::also(of_cost),
-        })
-    }
 }
 
 impl ChangeOfAll {
@@ -366,10 +326,10 @@ impl FactorAnswer {
 }
 
 /// Returns the largest differences in cost of targets that were measured once.
-fn gaps(figures: &Figures, compared: &Compared) -> Vec<CostGap> {
+fn gaps(figures: &Figures, compared: &Compared) -> Vec<CostGaps> {
     let index = RowIndex::new(figures);
     let cases = cases(Context::new(figures, &index, compared));
-    gap::by_cost(&cases).iter().filter_map(CostGap::new).collect()
+    gap::by_cost(&cases).iter().map(|gaps| CostGaps::new(gaps)).collect()
 }
 
 fn effects_on_throughput(effects: &Effects) -> impl Iterator<Item = &Effect> {

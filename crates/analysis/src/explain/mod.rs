@@ -26,6 +26,7 @@ mod alone;
 mod answer;
 mod apart;
 mod case;
+mod case_facts;
 mod cause;
 mod caveats;
 mod change;
@@ -41,6 +42,7 @@ mod machines;
 mod measured_once;
 mod no_effect;
 mod prose;
+pub mod statement;
 mod swings;
 mod thresholds;
 mod typical;
@@ -53,11 +55,12 @@ use case::{Case, Context};
 use explanation::Explanation;
 
 pub use alone::UnshownSequence;
-pub use answer::{Answer, Change, ChangeOfAll, CostGap, FactorAnswer, TargetAnswer, WithoutEffect};
+pub use answer::{Answer, Change, ChangeOfAll, FactorAnswer, TargetAnswer, WithoutEffect};
 pub use apart::Apart;
 pub use finding::{ChangeCause, Direction, Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
 pub use gap::Cost;
 pub use prose::amount::AmountChange;
+pub use prose::gap::{also as gap_also, clause as gap_clause, sentence as gap_sentence};
 pub use prose::numbers::{factor_within, figure, range};
 
 /// Explains a comparison, the most important finding first. Only a change with a verdict has a
@@ -69,7 +72,7 @@ pub fn explain(figures: &Figures, compared: &Compared) -> Vec<Finding> {
 
     let mut findings = Vec::new();
     for explanation in explanations(context, &cases) {
-        findings.extend(prose::finding(&compared.base, explanation));
+        findings.extend(prose::finding(&compared.base, &explanation));
     }
     findings.sort_by(|a, b| {
         let by_weight = b.weight.total_cmp(&a.weight);

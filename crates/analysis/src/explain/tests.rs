@@ -20,7 +20,8 @@ use super::case::Pair;
 use super::cause::{Cause, Detail, PartOfTime};
 use super::caveats::Caveat;
 use super::difference::TargetDifference;
-use super::explanation::{Explanation, Statement};
+use super::explanation::Explanation;
+use super::statement::Statement;
 use super::*;
 use crate::compare::{CompareOptions, compare};
 use crate::figures::{OpFigures, Row};
@@ -193,7 +194,7 @@ fn differences(figures: &Figures) -> Vec<(Vec<TargetDifference>, bool)> {
     explained(figures, |it| match &it.statement {
         Statement::Change(change) => {
             let differences = change.differences.iter();
-            let differences = differences.map(|(_, it)| (*it).clone()).collect();
+            let differences = differences.map(|it| it.difference.clone()).collect();
             Some((differences, change.is_sure))
         }
         _ => None,

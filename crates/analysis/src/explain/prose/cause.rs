@@ -6,16 +6,18 @@ use serde::{Serialize, Serializer};
 
 use super::amount::AmountChange;
 use super::numbers::{both, figure, list_any, percent};
-use super::settings_text;
+use super::setting::settings_text;
 use crate::counted;
-use crate::explain::accounting::Gap;
-use crate::explain::case::{Case, Pair};
-use crate::explain::cause::{Cause, Detail, LevelShift, PartOfTime};
-use crate::explain::explanation::Change;
-use crate::explain::thresholds::{EXPLAINS, SHORT_SECONDS, WHOLE_MAX};
+use crate::explain::statement::{
+    CaseFacts, Cause, Detail, EXPLAINS, Gap, LevelShift, Pair, PartOfTime, SHORT_SECONDS,
+    StallReason, ThroughputChange, WHOLE_MAX,
+};
 use crate::explain::{ChangeCause, FindingKind};
 use crate::figures::{ConcurrentChange, Stall};
 use crate::settings::Difference;
+
+/// The number of figures that are named as changed at the same time.
+const CONCURRENT_NAMED: usize = 3;
 
 impl fmt::Display for ChangeCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,39 +88,44 @@ fn fsync_names(metric: &str) -> [&'static str; 2] {
 }
 
 /// Returns the cause of one step for a title: `21% more CPU per query`.
-pub(super) fn headline(change: &Change<'_>) -> String {
-    let case = change.cases[0];
-    let special = match &change.cause {
-        Cause::FsyncsPerCommit { metric, count, .. } => Some(fsyncs_instead(metric, *count)),
+pub(super) fn headline(change: &ThroughputChange) -> String {
+    let case = &change.cases[0];
+    match &change.cause {
+        Cause::FsyncsPerCommit { metric, count, .. } => fsyncs_instead(metric, *count),
         Cause::WriteStalls { percent, .. } => {
-            Some(format!("writes stalled {}", percent_instead(*percent, "time")))
+            format!("writes stalled {}", percent_instead(*percent, "time"))
         }
         Cause::Standstill { percent, .. } => {
-            Some(format!("no progress in {}", percent_instead(*percent, "seconds")))
+            format!("no progress in {}", percent_instead(*percent, "seconds"))
         }
-        Cause::Part(changed) => part_headline(changed, case.noun()),
-        Cause::BothMissedWrites | Cause::LevelShift(_) | Cause::Unexplained(_) => None,
-    };
-
-    special.unwrap_or_else(|| in_brief(change.cause_in_brief()))
+        Cause::Part(changed) => match part_headline(changed, &case.operation) {
+            Some(headline) => headline,
+            None => in_brief(change.cause_in_brief()),
+        },
+        Cause::BothMissedWrites | Cause::LevelShift(_) | Cause::Unexplained(_) => {
+            in_brief(change.cause_in_brief())
+        }
+    }
 }
 
 /// Returns the change of CPU, or whether bytes changed with the time.
 fn part_headline(changed: &PartOfTime, per: &str) -> Option<String> {
-    let is_more = changed.us.growth() > 0.0;
+    if changed.part == FindingKind::Cpu {
+        let change = AmountChange::new(changed.us.ratio()?, None);
+        return Some(format!("{} CPU per {per}", change.text()));
+    }
+
     let what = match changed.part {
         FindingKind::Reads => "reads from storage",
         _ => "writes to storage",
     };
-    match (changed.part, changed.detail) {
-        (FindingKind::Cpu, _) => {
-            let ratio = changed.us.ratio()?;
-            Some(format!("{} CPU per {per}", AmountChange::new(ratio, None).text()))
-        }
-        (_, Some(Detail::BytesChanged)) if is_more => Some(format!("more {what}")),
-        (_, Some(Detail::BytesChanged)) => Some(format!("fewer {what}")),
-        (_, Some(Detail::BytesUnchanged)) if is_more => Some(format!("{what} take longer")),
-        (_, Some(Detail::BytesUnchanged)) => Some(format!("{what} take less time")),
+    let is_more = changed.us.growth() > 0.0;
+
+    match changed.detail {
+        Some(Detail::BytesChanged) if is_more => Some(format!("more {what}")),
+        Some(Detail::BytesChanged) => Some(format!("fewer {what}")),
+        Some(Detail::BytesUnchanged) if is_more => Some(format!("{what} take longer")),
+        Some(Detail::BytesUnchanged) => Some(format!("{what} take less time")),
         _ => None,
     }
 }
@@ -150,10 +157,7 @@ fn fsyncs_instead(metric: &str, count: Pair) -> String {
 }
 
 /// States the reason why throughput changed, as far as it is known.
-pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
-    let per = case.noun();
-    let added = if case.is_slower() { "added" } else { "saved" };
-
+pub(super) fn sentence(case: &CaseFacts, cause: &Cause) -> String {
     match cause {
         Cause::BothMissedWrites => {
             "Both missed their requested write rate in at least one repeat: fewer writes competed with \
@@ -163,64 +167,74 @@ pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
 
         // Work that starts, stops or stalls.
         Cause::FsyncsPerCommit { metric, count, settings, waiting } => {
-            let waiting = waiting.map(|share| {
-                let share = share_text(share);
-                format!("; of the time {added} per {per}, {share} is waiting for fsyncs")
-            });
-            fsyncs_per_commit(metric, *count, settings, waiting)
+            let waiting = match waiting {
+                Some(share) => waiting_for_fsyncs(case, *share),
+                None => String::new(),
+            };
+            fsyncs_per_commit(metric, *count, settings, &waiting)
         }
-        Cause::WriteStalls { share, reason, .. } => {
-            let reason = reason.map(|(name, how, count)| {
-                format!("; most of it because of {name} ({})", both(count, how))
-            });
-            format!(
-                "The engine stalled writes {}, which makes up {} of the change{}.",
-                if case.is_slower() { "for longer" } else { "less" },
-                share_text(*share),
-                reason.unwrap_or_default()
-            )
+        Cause::WriteStalls { share, reason, .. } => write_stalls(case, *share, *reason),
+        Cause::Standstill { percent, share, longest } => {
+            standstill(*percent, *share, longest.as_ref())
         }
-        Cause::Standstill { percent, share, longest } => format!(
-            "There was no progress in {}, which makes up {} of the change{}.",
-            percent_instead(*percent, "seconds"),
-            share_text(*share),
-            longest.as_ref().map(longest_stall).unwrap_or_default()
-        ),
 
         // A part of an operation's time, or none.
-        Cause::Part(changed) => part_sentence(case, added, changed),
+        Cause::Part(changed) => part_of_time(case, changed),
         Cause::LevelShift(shift) => level_shift(case, shift),
-        Cause::Unexplained(gap) => unexplained(*gap, per, added),
+        Cause::Unexplained(gap) => unexplained(*gap, case),
     }
 }
 
-/// States that fsyncs per commit changed with settings. `waiting` follows.
-fn fsyncs_per_commit(
-    metric: &str,
-    count: Pair,
-    settings: &[Difference],
-    waiting: Option<String>,
-) -> String {
-    let [_, many] = fsync_names(metric);
-    let more = if count.growth() > 0.0 { "more" } else { "fewer" };
-    format!(
-        "There are {more} {many} per commit, as expected from {}{}.",
-        settings_text(settings),
-        waiting.unwrap_or_default()
-    )
+/// Returns the direction of the time that an operation takes.
+fn added(case: &CaseFacts) -> &'static str {
+    if case.is_slower() { "added" } else { "saved" }
 }
 
-fn longest_stall(stall: &Stall) -> String {
-    format!(
-        "; the longest stall lasted {}, from second {}{}",
-        counted(stall.seconds, "second"),
-        stall.from_second,
-        concurrent(&stall.concurrent_changes)
-    )
+/// States that fsyncs per commit changed with settings. `waiting` follows.
+fn fsyncs_per_commit(metric: &str, count: Pair, settings: &[Difference], waiting: &str) -> String {
+    let [_, many] = fsync_names(metric);
+    let more = if count.growth() > 0.0 { "more" } else { "fewer" };
+    let settings = settings_text(settings);
+    format!("There are {more} {many} per commit, as expected from {settings}{waiting}.")
+}
+
+fn waiting_for_fsyncs(case: &CaseFacts, share: f64) -> String {
+    let (added, per) = (added(case), &case.operation);
+    format!("; of the time {added} per {per}, {} is waiting for fsyncs", share_text(share))
+}
+
+fn write_stalls(case: &CaseFacts, share: f64, reason: Option<StallReason>) -> String {
+    let longer = if case.is_slower() { "for longer" } else { "less" };
+    let share = share_text(share);
+
+    let most = match reason {
+        Some(StallReason { limit, kind, count }) => {
+            format!("; most of it because of {limit} ({})", both(count, kind))
+        }
+        None => String::new(),
+    };
+    format!("The engine stalled writes {longer}, which makes up {share} of the change{most}.")
+}
+
+fn standstill(percent: Pair, share: f64, longest: Option<&Stall>) -> String {
+    let seconds = percent_instead(percent, "seconds");
+    let share = share_text(share);
+
+    let longest = match longest {
+        Some(stall) => format!(
+            "; the longest stall lasted {}, from second {}{}",
+            counted(stall.seconds, "second"),
+            stall.from_second,
+            concurrent(&stall.concurrent_changes)
+        ),
+        None => String::new(),
+    };
+    format!("There was no progress in {seconds}, which makes up {share} of the change{longest}.")
 }
 
 /// States why there is no cause.
-fn unexplained(gap: Gap, per: &str, added: &str) -> String {
+fn unexplained(gap: Gap, case: &CaseFacts) -> String {
+    let per = &case.operation;
     match gap {
         Gap::NotMeasured => format!(
             "Some parts of the time per {per} were not measured in every repeat, so no cause is \
@@ -235,70 +249,89 @@ fn unexplained(gap: Gap, per: &str, added: &str) -> String {
             "The time per {per} shows no significant change in the direction of throughput, so no cause is named."
         ),
         Gap::NoLargePart => format!(
-            "No measured part is shown to make up {} of the time {added} per {per}.",
-            percent(EXPLAINS)
+            "No measured part is shown to make up {} of the time {} per {per}.",
+            percent(EXPLAINS),
+            added(case)
         ),
     }
 }
 
 /// States the share of the change that one part of the time makes up, and the support for it as the
 /// cause.
-fn part_sentence(case: &Case<'_>, added: &str, changed: &PartOfTime) -> String {
-    let detail = match (changed.part, changed.detail) {
-        (FindingKind::HostBusy, _) => ", so no cause is named",
-        (_, None) => "",
-        (_, Some(Detail::Server)) => ", mostly in the server",
-        (_, Some(Detail::Client)) => ", mostly in the client",
-        (_, Some(Detail::WholeProcess)) => return process_cpu_sentence(case, added, changed),
-        (_, Some(Detail::ClientThreads)) => " on the client threads, where the engine runs",
-        (_, Some(Detail::BytesChanged)) => "; the engine's bytes per operation changed with it",
-        (_, Some(Detail::BytesUnchanged)) => "; the engine's bytes per operation do not explain it",
-        (_, Some(Detail::SharedFsyncs)) => {
-            ": commits wait for the thread that syncs, and fsyncs per commit changed"
-        }
-        (_, Some(Detail::NoLimit)) => {
-            "; no setting says why processors were short, so no cause is named"
-        }
-    };
+fn part_of_time(case: &CaseFacts, changed: &PartOfTime) -> String {
+    let is_of_process = changed.detail == Some(Detail::WholeProcess);
+    if is_of_process && changed.part != FindingKind::HostBusy {
+        return process_cpu(case, changed);
+    }
 
+    let (added, per) = (added(case), &case.operation);
+    let (share, part) = (share_text(changed.share), part_name(changed.part));
+    let detail = detail(changed);
     let wait =
         if changed.has_wait { ", including the wait for a processor that it causes" } else { "" };
-    let expected = match changed.settings.as_slice() {
-        [] => String::new(),
-        settings => format!(", as expected from {}", settings_text(settings)),
-    };
-    let others = list_any(changed.others.iter().map(|part| part_name(*part).to_owned()))
-        .map(|parts| format!("; also changed: {parts}"))
-        .unwrap_or_default();
 
-    let (share, part) = (share_text(changed.share), part_name(changed.part));
-    let per = case.noun();
+    let expected = if changed.settings.is_empty() {
+        String::new()
+    } else {
+        format!(", as expected from {}", settings_text(&changed.settings))
+    };
+
+    let others = match list_any(changed.others.iter().map(|part| part_name(*part).to_owned())) {
+        Some(parts) => format!("; also changed: {parts}"),
+        None => String::new(),
+    };
+
     format!("Of the time {added} per {per}, {share} is {part}{detail}{wait}{expected}{others}.")
+}
+
+/// Returns what supports a part of the time as the cause, or speaks against it.
+fn detail(changed: &PartOfTime) -> &'static str {
+    if changed.part == FindingKind::HostBusy {
+        return ", so no cause is named";
+    }
+
+    match changed.detail {
+        // The CPU of a whole process has a sentence of its own.
+        None | Some(Detail::WholeProcess) => "",
+        Some(Detail::Server) => ", mostly in the server",
+        Some(Detail::Client) => ", mostly in the client",
+        Some(Detail::ClientThreads) => " on the client threads, where the engine runs",
+        Some(Detail::BytesChanged) => "; the engine's bytes per operation changed with it",
+        Some(Detail::BytesUnchanged) => "; the engine's bytes per operation do not explain it",
+        Some(Detail::SharedFsyncs) => {
+            ": commits wait for the thread that syncs, and fsyncs per commit changed"
+        }
+        Some(Detail::NoLimit) => {
+            "; no setting says why processors were short, so no cause is named"
+        }
+    }
 }
 
 /// States how much more CPU clients and server use. The server's process also works beside its
 /// connections, so the CPU is not a part of an operation's time.
-fn process_cpu_sentence(case: &Case<'_>, added: &str, changed: &PartOfTime) -> String {
+fn process_cpu(case: &CaseFacts, changed: &PartOfTime) -> String {
     let us = changed.us.growth();
-    let server = case.metric("server_cpu_us_per_op");
-    let server = server.map(|pair| format!(" (server: {})", both(pair, "us")));
+    let more = if us > 0.0 { "more" } else { "less" };
+    let (added, per) = (added(case), &case.operation);
+
+    let server = match case.server_cpu_us {
+        Some(pair) => format!(" (server: {})", both(pair, "us")),
+        None => String::new(),
+    };
 
     format!(
-        "Client and server use {} us {} CPU per {}, which is {} of the time {added}{}.",
+        "Client and server use {} us {more} CPU per {per}, which is {} of the time {added}{server}.",
         figure(us.abs()),
-        if us > 0.0 { "more" } else { "less" },
-        case.noun(),
-        share_text(changed.share),
-        server.unwrap_or_default()
+        share_text(changed.share)
     )
 }
 
 /// States when one target ran as fast as the other: until the shift, or since then.
-fn level_shift(case: &Case<'_>, level_shift: &LevelShift) -> String {
+fn level_shift(case: &CaseFacts, level_shift: &LevelShift) -> String {
     let LevelShift { is_of_base, shift, other_rate, matches_before } = level_shift;
-    let (target, base) = (case.target(), case.base_name());
 
-    let (who, other) = if *is_of_base { (base, target) } else { (target, base) };
+    let (who, other) =
+        if *is_of_base { (&case.base, &case.target) } else { (&case.target, &case.base) };
     let (when, alike, then, differs) = if *matches_before {
         ("Until", shift.before, "then", shift.after)
     } else {
@@ -310,7 +343,7 @@ fn level_shift(case: &Case<'_>, level_shift: &LevelShift) -> String {
         shift.second,
         figure(alike),
         figure(*other_rate),
-        case.rate(),
+        case.rate_unit,
         figure(differs),
         concurrent(&shift.concurrent_changes)
     )
@@ -319,17 +352,20 @@ fn level_shift(case: &Case<'_>, level_shift: &LevelShift) -> String {
 /// Lists the figures of host and engine that changed at the same time: `; cpups changed at the same
 /// time`.
 fn concurrent(changes: &[ConcurrentChange]) -> String {
-    const LISTED: usize = 3;
-    let names = changes.iter().take(LISTED).map(|change| change.name.clone());
-    let names = list_any(names).map(|names| format!("; {names} changed at the same time"));
-    names.unwrap_or_default()
+    let names = changes.iter().take(CONCURRENT_NAMED).map(|change| change.name.clone());
+    match list_any(names) {
+        Some(names) => format!("; {names} changed at the same time"),
+        None => String::new(),
+    }
 }
 
 /// Formats the share of a change: `all`, `75%`.
 fn share_text(share: f64) -> String {
-    match share {
-        share if share > WHOLE_MAX => "more than 100%".to_owned(),
-        share if share >= 0.95 => "all".to_owned(),
-        share => percent(share),
+    if share > WHOLE_MAX {
+        "more than 100%".to_owned()
+    } else if share >= 0.95 {
+        "all".to_owned()
+    } else {
+        percent(share)
     }
 }

@@ -3,18 +3,16 @@
 use words::capitalized;
 
 use super::numbers::{figure, list_any, percent, times};
+use super::{Wording, place};
 use crate::counted;
-use crate::explain::explanation::{AtFloor, AtFloorStep, FloorRequests};
-use crate::explain::finding::Finding;
-use crate::explain::thresholds::FLOOR_DRIFT_TOLD;
+use crate::explain::Finding;
+use crate::explain::statement::{AtFloor, AtFloorStep, FLOOR_DRIFT_TOLD, FloorRequests};
 
-/// Returns the title and the sentences of a finding.
-pub(super) fn text(at_floor: &AtFloor<'_>, about: &Finding) -> (String, Vec<String>) {
-    let AtFloor { requests, steps } = at_floor;
-    let first = &steps[0];
+pub(super) fn wording(at_floor: &AtFloor, about: &Finding) -> Wording {
+    let first = &at_floor.steps[0];
     let share = percent(first.percent / 100.0);
 
-    let (title, what_is, what_helps) = match requests {
+    let (title, what_is, what_helps) = match at_floor.requests {
         FloorRequests::Commits => (
             format!("commits run at {share} of what the disk's `fdatasync` allows"),
             commits(first),
@@ -27,30 +25,37 @@ pub(super) fn text(at_floor: &AtFloor<'_>, about: &Finding) -> (String, Vec<Stri
         ),
     };
 
-    let others = steps[1..].iter().map(|step| {
-        let share = percent(step.percent / 100.0);
-        format!("{} in {} ({share})", step.who, step.step)
-    });
-    let also = list_any(others).map(|others| format!("Also {others}"));
-    let drift = first.floor.drift;
-
-    let doubt = (drift >= FLOOR_DRIFT_TOLD).then(|| {
-        format!(
-            "the disk alone reached {} as much at one end of the run as at the other",
-            times(drift)
-        )
-    });
-    let last: Vec<String> = also.into_iter().chain(doubt).collect();
-
     let mut sentences = vec![what_is, what_helps.to_owned()];
-    if !last.is_empty() {
-        sentences.push(capitalized(&format!("{}.", last.join("; "))));
+    sentences.extend(others_and_drift(&at_floor.steps));
+    Wording { title: format!("{}: {title} in {}", first.who, place(about)), sentences }
+}
+
+/// Names the other steps, and says how far the disk itself changed.
+fn others_and_drift(steps: &[AtFloorStep]) -> Option<String> {
+    let (first, others) = steps.split_first()?;
+
+    let mut texts = Vec::new();
+    for step in others {
+        let share = percent(step.percent / 100.0);
+        texts.push(format!("{} in {} ({share})", step.who, step.step));
     }
-    (format!("{}: {title} in {}", first.who, super::place(about)), sentences)
+
+    let mut clauses = Vec::new();
+    if let Some(others) = list_any(texts) {
+        clauses.push(format!("Also {others}"));
+    }
+    if first.floor.drift >= FLOOR_DRIFT_TOLD {
+        clauses.push(format!(
+            "the disk alone reached {} as much at one end of the run as at the other",
+            times(first.floor.drift)
+        ));
+    }
+
+    (!clauses.is_empty()).then(|| capitalized(&format!("{}.", clauses.join("; "))))
 }
 
 /// Says how often the log was synced, and how many commits shared an fsync.
-fn commits(step: &AtFloorStep<'_>) -> String {
+fn commits(step: &AtFloorStep) -> String {
     let shared = match step.commits_per_fsync {
         Some(commits) if commits >= 1.05 => format!(", each for {} commits", figure(commits)),
         Some(commits) if commits > 0.95 => ", each for one commit".to_owned(),
@@ -67,14 +72,17 @@ fn commits(step: &AtFloorStep<'_>) -> String {
     )
 }
 
-fn reads(step: &AtFloorStep<'_>) -> String {
-    let size = step.read_kb.map(|kb| format!(" of {} KB", figure(kb)));
+fn reads(step: &AtFloorStep) -> String {
+    let size = match step.read_kb {
+        Some(kb) => format!(" of {} KB", figure(kb)),
+        None => String::new(),
+    };
+
     format!(
-        "In {}, {} read {} blocks{} per second; for a program alone with {} in progress, the disk does {}.",
+        "In {}, {} read {} blocks{size} per second; for a program alone with {} in progress, the disk does {}.",
         step.step,
         step.who,
         figure(step.per_s()),
-        size.unwrap_or_default(),
         counted(step.clients as usize, "read"),
         figure(step.floor.per_s)
     )

@@ -132,9 +132,9 @@ pub(super) fn list(items: &[impl AsRef<str>]) -> String {
 }
 
 /// Joins names as [`list`] does; `None` without any.
-pub(super) fn list_any(items: impl Iterator<Item = String>) -> Option<String> {
-    let items: Vec<String> = items.collect();
-    (!items.is_empty()).then(|| list(&items))
+pub(super) fn list_any(items: impl IntoIterator<Item = String>) -> Option<String> {
+    let items: Vec<String> = items.into_iter().collect();
+    if items.is_empty() { None } else { Some(list(&items)) }
 }
 
 #[cfg(test)]

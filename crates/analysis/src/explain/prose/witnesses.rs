@@ -1,47 +1,64 @@
 //! Puts what time, work and functions say together in words.
 
 use super::numbers::{figure, list_any, pace};
-use super::place;
-use crate::compare::{ChangedFunction, NamedFunction, Verdict};
+use super::{Wording, place};
+use crate::compare::ChangedFunction;
 use crate::explain::Finding;
-use crate::explain::witnesses::{Agreement, Witnesses};
+use crate::explain::statement::{Agreement, OtherTime, ProfiledFunction, StepWitnesses};
 
-/// Returns the title and the sentences.
-pub(super) fn text(all: &[Witnesses<'_>], about: &Finding) -> (String, Vec<String>) {
-    let first = &all[0];
-    let title =
-        format!("{}: {} in {}{}", about.target, headline(first), place(about), certainty(first));
+pub(super) fn wording(steps: &[StepWitnesses], about: &Finding) -> Wording {
+    let first = &steps[0];
 
-    let mut text = vec![opening(first, about)];
-    text.extend(without_work(first).map(str::to_owned));
-    text.extend(functions(first));
-    let others = all[1..].iter().map(|other| format!("{} ({})", other.work.step, headline(other)));
-    text.extend(list_any(others).map(|others| format!("Also in {others}.")));
-    (title, text)
+    let mut sentences = vec![opening(first, about)];
+    if first.agreement == Agreement::SameWork {
+        sentences.push(without_work(first).to_owned());
+    }
+    if let Some(function) = &first.function {
+        sentences.push(function_text(function, first.profiled.as_ref()));
+    }
+
+    let mut others = Vec::new();
+    for other in &steps[1..] {
+        others.push(format!("{} ({})", other.step, headline(other)));
+    }
+    if let Some(others) = list_any(others) {
+        sentences.push(format!("Also in {others}."));
+    }
+
+    let (headline, place) = (headline(first), place(about));
+    Wording {
+        title: format!("{}: {headline} in {place}{}", about.target, certainty(first)),
+        sentences,
+    }
 }
 
 /// Returns what changed, in brief: `2.1% more work and 1.20x slower`.
-fn headline(witnesses: &Witnesses<'_>) -> String {
-    let work = change_of_work(witnesses);
-    match witnesses.agreement {
-        Agreement::Certain => format!("{work} and {}", pace_of(witnesses)),
-        Agreement::SmallPart => format!("{}, and only {work}", pace_of(witnesses)),
-        Agreement::Opposite => format!("{work}, and {}", pace_of(witnesses)),
-        Agreement::SameWork => format!("the same work, {}", pace_of(witnesses)),
+fn headline(step: &StepWitnesses) -> String {
+    let work = change_of_work(step);
+    let pace = match step.ratio {
+        Some(ratio) => pace(ratio, step.interval),
+        None => String::new(),
+    };
+
+    match step.agreement {
+        Agreement::Certain => format!("{work} and {pace}"),
+        Agreement::SmallPart => format!("{pace}, and only {work}"),
+        Agreement::Opposite => format!("{work}, and {pace}"),
+        Agreement::SameWork => format!("the same work, {pace}"),
         Agreement::SameTime | Agreement::NoisyTime | Agreement::UnknownTime => work,
     }
 }
 
 /// Returns the end of a title.
-fn certainty(witnesses: &Witnesses<'_>) -> &'static str {
-    match witnesses.agreement {
+fn certainty(step: &StepWitnesses) -> &'static str {
+    match step.agreement {
         Agreement::Certain => ": certain",
         Agreement::SmallPart => ": work is a small part of it",
         Agreement::Opposite => ": work does not explain the time",
-        Agreement::SameWork => match causes_without_work(witnesses) {
-            Without::Waits => ": waits, not instructions",
-            Without::Memory => ": memory or layout, not instructions",
-            Without::Either => ": waits, memory or layout, not instructions",
+        Agreement::SameWork => match step.other_time {
+            OtherTime::Waits => ": waits, not instructions",
+            OtherTime::Memory => ": memory or layout, not instructions",
+            OtherTime::Either => ": waits, memory or layout, not instructions",
         },
         Agreement::SameTime => ", no change of time shown",
         Agreement::NoisyTime => ", time too noisy to tell",
@@ -49,106 +66,76 @@ fn certainty(witnesses: &Witnesses<'_>) -> &'static str {
     }
 }
 
-fn opening(witnesses: &Witnesses<'_>, about: &Finding) -> String {
-    let work = witnesses.work;
+fn opening(step: &StepWitnesses, about: &Finding) -> String {
+    let target = &about.target;
     let base = about.base.as_deref().unwrap_or_default();
 
-    if witnesses.agreement == Agreement::SameWork {
+    if step.agreement == Agreement::SameWork {
         return format!(
-            "{} executes as many instructions per operation as {base} in {}: a change of {} would be shown.",
-            about.target,
-            work.step,
-            percent(work.shown_from.unwrap_or(0.0))
+            "{target} executes as many instructions per operation as {base} in {}: a change of {} would be shown.",
+            step.step,
+            percent(step.shown_from)
         );
     }
 
-    let [base_mean, mean] = [work.base_mean(), work.target_mean()].map(Option::unwrap_or_default);
     format!(
-        "{} executes {} instructions per operation in {}, and {base} {}: {} (exact cells differ by {}).",
-        about.target,
-        figure(mean),
-        work.step,
-        figure(base_mean),
-        change_of_work(witnesses),
-        percent(work.floor.unwrap_or(0.0))
+        "{target} executes {} instructions per operation in {}, and {base} {}: {} (exact cells differ by {}).",
+        figure(step.target_instructions),
+        step.step,
+        figure(step.base_instructions),
+        change_of_work(step),
+        percent(step.floor)
     )
 }
 
 /// Says what a change of time with the same work comes from.
-fn without_work(witnesses: &Witnesses<'_>) -> Option<&'static str> {
-    if witnesses.agreement != Agreement::SameWork {
-        return None;
-    }
-    Some(match causes_without_work(witnesses) {
-        Without::Waits => "CPU per operation shows no change either, so operations wait.",
-        Without::Memory => {
+fn without_work(step: &StepWitnesses) -> &'static str {
+    match step.other_time {
+        OtherTime::Waits => "CPU per operation shows no change either, so operations wait.",
+        OtherTime::Memory => {
             "CPU per operation changed with the time, so the same instructions take another time: cache misses, the \
              layout of code, or the processors' frequency."
         }
-        Without::Either => {
+        OtherTime::Either => {
             "So it is what instructions do not tell: waits, I/O, cache misses or the layout of code."
         }
-    })
-}
-
-/// What a change of time with the same work comes from.
-#[derive(Clone, Copy)]
-enum Without {
-    Waits,
-    Memory,
-    Either,
-}
-
-/// Divides by the CPU time of operations.
-fn causes_without_work(witnesses: &Witnesses<'_>) -> Without {
-    let time = witnesses.time.map(|time| time.verdict);
-    match witnesses.cpu {
-        Some(Verdict::Equal) => Without::Waits,
-        Some(cpu @ (Verdict::Slower | Verdict::Faster)) if Some(cpu) == time => Without::Memory,
-        _ => Without::Either,
     }
 }
 
 /// Names the function with most of the change of work, and what the profile says.
-fn functions(witnesses: &Witnesses<'_>) -> Option<String> {
-    let ChangedFunction { name, difference, calls, path, .. } = witnesses.work.main_function()?;
-    let more = if *difference > 0.0 { "more" } else { "less" };
-    let caller = path.last().map(|caller| format!(", called by `{caller}`,"));
+fn function_text(function: &ChangedFunction, profiled: Option<&ProfiledFunction>) -> String {
+    let name = &function.name;
+    let size = figure(function.difference.abs());
+    let more = if function.difference > 0.0 { "more" } else { "less" };
 
-    let calls = calls.as_ref().map(|calls| {
+    let where_from = if let Some(calls) = &function.calls {
         format!(
             ", which calls `{}` {} times per operation instead of {},",
             calls.callee,
             figure(calls.target),
             figure(calls.base)
         )
-    });
+    } else if let Some(caller) = function.path.last() {
+        format!(", called by `{caller}`,")
+    } else {
+        String::new()
+    };
 
-    let where_from = calls.or(caller).unwrap_or_default();
-
-    let profile = match witnesses.profiled() {
-        Some(profiled) if is_same(profiled, name) => ", and the profile names it, too".to_owned(),
-        Some(NamedFunction { name, .. }) => format!("; the profile names `{name}`"),
+    let profile = match profiled {
+        Some(ProfiledFunction { is_same: true, .. }) => {
+            ", and the profile names it, too".to_owned()
+        }
+        Some(ProfiledFunction { name, .. }) => format!("; the profile names `{name}`"),
         None => String::new(),
     };
 
-    let size = figure(difference.abs());
-    Some(format!("`{name}`{where_from} has {size} {more}{profile}."))
-}
-
-fn is_same(profiled: &NamedFunction, name: &str) -> bool {
-    crate::compare::plain_function_name(&profiled.name) == name
+    format!("`{name}`{where_from} has {size} {more}{profile}.")
 }
 
 /// Returns the change of work: `2.1% more work`.
-fn change_of_work(witnesses: &Witnesses<'_>) -> String {
-    let change = witnesses.change();
-    format!("{} {} work", percent(change.abs()), if change > 0.0 { "more" } else { "less" })
-}
-
-fn pace_of(witnesses: &Witnesses<'_>) -> String {
-    let time = witnesses.time;
-    time.and_then(|time| Some(pace(time.ratio?, time.interval))).unwrap_or_default()
+fn change_of_work(step: &StepWitnesses) -> String {
+    let more = if step.change > 0.0 { "more" } else { "less" };
+    format!("{} {more} work", percent(step.change.abs()))
 }
 
 /// Returns a share in percent with three digits: `0.52%`.

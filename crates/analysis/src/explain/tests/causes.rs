@@ -4,7 +4,7 @@ use record::StepProfile;
 use words::Stacks;
 
 use super::*;
-use crate::explain::accounting::Gap;
+use crate::explain::statement::{Gap, StallReason};
 use crate::figures::ProfiledStep;
 use crate::figures::{ConcurrentChange, Lsm, Quality, SessionState, Shift, Sla, Stall, Waits};
 
@@ -401,7 +401,10 @@ fn measured_once_fsyncs_and_settings_are_facts() {
     let figures = with_setting(single(&costs), "synchronous", "2", "1");
     only(&figures, FindingKind::Facts);
     let facts = explained(&figures, |it| match &it.statement {
-        Statement::Facts { facts, .. } => Some((facts[0].fsyncs.clone(), facts[0].settings.len())),
+        Statement::Facts(known) => {
+            let fact = &known.facts[0];
+            Some((fact.fsyncs.clone(), fact.settings.len()))
+        }
         _ => None,
     });
     assert_eq!(facts, [(vec!["l.i1".to_owned()], 1)]);
@@ -436,7 +439,8 @@ fn differences_of_single_runs_stand_in_the_order_of_the_time_that_they_cost() {
     let figures = single(&costs);
     let answer =
         Answer::new(&figures, &compared(&figures), &crate::compare::Effects::default(), &[]);
-    let texts: Vec<&str> = answer.gaps.iter().map(|gap| gap.text.as_str()).collect();
+    let texts: Vec<String> =
+        answer.gaps.iter().map(|of_cost| prose::gap::clause(&of_cost.gaps[0])).collect();
     assert_eq!(
         texts,
         [
@@ -500,7 +504,7 @@ fn own_cpu_that_grows_without_a_change_of_throughput_is_a_finding() {
     let is_noisy = |figures: &Figures| {
         only(figures, FindingKind::HiddenCost);
         explained(figures, |it| match &it.statement {
-            Statement::HiddenCost { is_noisy, .. } => Some(*is_noisy),
+            Statement::HiddenCost(hidden) => Some(hidden.is_noisy),
             _ => None,
         })
     };
@@ -631,7 +635,8 @@ fn write_stalls_come_with_what_makes_them() {
         });
     }
     let count = Pair { base: 1207.0, value: 12_585.0 };
-    assert_eq!(reason(&figures), Some(("pending-compaction-bytes", "delays", count)));
+    let of_most = StallReason { limit: "pending-compaction-bytes", kind: "delays", count };
+    assert_eq!(reason(&figures), Some(of_most));
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod history;
 
 use analysis::{
     compare::{ComparedStep, Interval, Overall, RequirementResult, Sample},
-    explain::Answer,
+    explain::{Answer, gap_also, gap_clause, statement::CostGaps},
 };
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     let is_of_noise = comparison.runs.iter().all(|compared| is_against_itself(compared.run));
     let noise = is_of_noise.then(|| analysis::compare::noise_floor(compared));
 
-    let mut json_answer = json!(Answer::new(figures, compared, effects, findings));
+    let mut json_answer = answer_json(&Answer::new(figures, compared, effects, findings));
     json_answer["text"] = answer::passage(comparison).whole().into();
 
     json!({
@@ -55,6 +55,30 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
         "work": compared.work,
         "requirements": compared.requirements.iter().map(requirement_json).collect::<Vec<_>>(),
         "noise_floor": noise,
+    })
+}
+
+/// Returns an answer with the words of its parts.
+fn answer_json(answer: &Answer) -> Value {
+    let mut object = json!(answer);
+    object["gaps"] = answer.gaps.iter().map(gaps_json).collect();
+    object
+}
+
+/// Returns the largest difference in a cost, and the other targets that differ in it.
+fn gaps_json(of_cost: &CostGaps) -> Value {
+    let largest = &of_cost.gaps[0];
+
+    json!({
+        "cost": largest.cost,
+        "target": largest.case.target,
+        "step": largest.case.step,
+        "metric": largest.metric,
+        "base": largest.figures.base,
+        "value": largest.figures.value,
+        "size": largest.size,
+        "text": gap_clause(largest),
+        "also": gap_also(of_cost),
     })
 }
 

@@ -1,7 +1,8 @@
 //! The sentences about targets that were measured once: the largest differences in cost, and the
 //! range of the ratios.
 
-use analysis::{counted, explain::TargetAnswer};
+use analysis::counted;
+use analysis::explain::{TargetAnswer, gap_also, gap_clause, gap_sentence};
 
 use super::{AnswerWriter, NAMED};
 use crate::model::number::ratio_text;
@@ -53,18 +54,15 @@ impl AnswerWriter<'_> {
             return about_throughput;
         };
 
-        let others = largest.also.iter();
-        let mut sentences: Vec<String> =
-            others.map(|others| format!("This cost also differs for {others}.")).collect();
-
-        for gap in gaps {
-            let also = gap.also.as_ref().map(|others| format!("; also {others}"));
-            sentences.push(format!("{}{}.", gap.text, also.unwrap_or_default()));
+        let mut sentences = Vec::new();
+        if let Some(others) = gap_also(largest) {
+            sentences.push(format!("This cost also differs for {others}."));
         }
+        sentences.extend(gaps.map(gap_sentence));
 
         sentences.push(about_throughput.heading);
         Passage {
-            heading: format!("Measured once: {}.", largest.text),
+            heading: format!("Measured once: {}.", gap_clause(&largest.gaps[0])),
             sentences,
             ..about_throughput
         }
