@@ -15,7 +15,7 @@ use crate::figures::index::RowIndex;
 use crate::figures::{Competition, Figures, StartedCell, competition};
 use crate::order::{distinct, sort_largest_first, sort_smallest_first};
 
-/// The summary of a comparison of throughput.
+/// The summary of a comparison of throughput. The crate `report` serializes what has words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Answer {
     /// The target that others are compared to.
@@ -36,6 +36,7 @@ pub struct Answer {
     /// has in it how one load differs from another.
     pub is_of_one_load: bool,
     /// The cause of all changes that are shown; `None`: they have no common cause.
+    #[serde(skip)]
     pub cause: Option<ChangeCause>,
     /// The largest differences in cost of targets that were measured once, one for each cost.
     #[serde(skip)]
@@ -52,9 +53,10 @@ pub struct Answer {
     /// If no step of any target shows a change of throughput: the largest change of all steps
     /// together that is shown.
     pub together: Option<ChangeOfAll>,
-    /// If no step of any target shows a change of throughput: the title of the finding about CPU
-    /// time that did change.
-    pub hidden_cost: Option<String>,
+    /// If no step of any target shows a change of throughput: the finding about CPU time that did
+    /// change.
+    #[serde(skip)]
+    pub hidden_cost: Option<Finding>,
     /// If nothing is shown: the comparison of any metric whose repeats are the furthest apart.
     pub apart: Option<Apart>,
     /// The steps that were also measured alone, and are not shown to differ in sequence.
@@ -170,10 +172,9 @@ fn is_of_one_load(begun: &[StartedCell]) -> bool {
     runs == 1 && begun.iter().any(is_copy)
 }
 
-/// Returns the title of the first finding about CPU time that changed without throughput.
-fn hidden_cost(findings: &[Finding]) -> Option<String> {
-    let finding = findings.iter().find(|finding| finding.kind == FindingKind::HiddenCost)?;
-    Some(finding.title.clone())
+/// Returns the first finding about CPU time that changed without throughput.
+fn hidden_cost(findings: &[Finding]) -> Option<Finding> {
+    findings.iter().find(|finding| finding.kind == FindingKind::HiddenCost).cloned()
 }
 
 impl Answer {
@@ -397,6 +398,8 @@ fn cause_of_all<'r>(
 mod tests {
     use super::*;
     use crate::compare::{CombinationEffect, Deviation};
+    use crate::explain::explanation::Explanation;
+    use crate::explain::statement::{KnownDifferences, Statement};
     use crate::explain::{Direction, FindingKind};
     use crate::settings::Factor;
 
@@ -516,10 +519,17 @@ mod tests {
 
     #[test]
     fn a_cause_is_in_the_answer_if_all_changes_share_it() {
-        let finding = |kind, cause: Option<ChangeCause>| Finding {
-            cause,
-            ..Finding::about(kind, "a.x", [(&CellKey::new("b.x", None, 1, 0), "insert", "q1")])
-                .unwrap()
+        let finding = |kind, cause: Option<ChangeCause>| {
+            let statement = Statement::Facts(KnownDifferences::default());
+            let cell = CellKey::new("b.x", None, 1, 0);
+            let explanation = Explanation {
+                statement,
+                places: vec![(&cell, "insert", "q1")],
+                evidence: Vec::new(),
+                caveats: Vec::new(),
+                weight: 1.0,
+            };
+            Finding { kind, cause, ..Finding::new("a.x", explanation).unwrap() }
         };
         let of_change = |kind, direction| {
             finding(kind, Some(ChangeCause { kind, direction, is_too_short: false }))

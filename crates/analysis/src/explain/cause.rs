@@ -146,7 +146,8 @@ pub enum Detail {
 }
 
 impl Cause {
-    pub(super) fn kind(&self) -> FindingKind {
+    /// Returns the kind of a finding with this cause.
+    pub fn kind(&self) -> FindingKind {
         match self {
             Self::BothMissedWrites => FindingKind::SlaMissed,
             Self::FsyncsPerCommit { .. } => FindingKind::Fsyncs,

@@ -1,6 +1,6 @@
 //! The result of a rule, which becomes a finding.
 
-use super::finding::{Evidence, Finding, Place};
+use super::finding::{Evidence, Place};
 use super::statement::{CountedCaveat, Statement};
 
 /// The result of one rule.
@@ -14,24 +14,9 @@ pub(super) struct Explanation<'a> {
 }
 
 impl Explanation<'_> {
-    /// Returns the finding without its words; `None` if the explanation names no step.
-    pub(super) fn finding(&self, base: &str) -> Option<Finding> {
-        let places = self.places.iter().copied();
-        let mut finding = Finding::about(self.statement.kind(), base, places)?;
-
-        finding.cause = self.statement.cause();
-        finding.evidence.clone_from(&self.evidence);
-        finding.weight = self.weight;
-
-        if !self.is_compared() {
-            finding.base = None;
-        }
-        Some(finding)
-    }
-
     /// Returns whether targets are compared with the base. Other findings are about one target
     /// alone.
-    fn is_compared(&self) -> bool {
+    pub(super) fn is_compared(&self) -> bool {
         match &self.statement {
             Statement::Unfair(_) => self.evidence.iter().any(|evidence| evidence.base.is_some()),
             Statement::SlaMissed(_)

@@ -255,7 +255,7 @@ pub struct ChangedCost {
 }
 
 /// The known differences between the base and targets that were measured once.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct KnownDifferences {
     /// Large differences in cost, the largest first.
     pub gaps: Vec<CostGaps>,
@@ -309,14 +309,15 @@ pub struct CountedCaveat {
 
 impl Statement {
     /// Returns the cause of a change of throughput.
-    pub(super) fn cause(&self) -> Option<ChangeCause> {
+    pub fn cause(&self) -> Option<ChangeCause> {
         match self {
             Self::Change(change) => Some(change.cause_in_brief()),
             _ => None,
         }
     }
 
-    pub(super) fn kind(&self) -> FindingKind {
+    /// Returns the kind of a finding with this statement.
+    pub fn kind(&self) -> FindingKind {
         match self {
             Self::Change(change) => change.cause.kind(),
             Self::ClientBound(_) => FindingKind::ClientBound,

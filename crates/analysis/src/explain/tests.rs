@@ -7,7 +7,6 @@ mod clients;
 mod difference;
 mod disk_floor;
 pub(super) mod noise;
-mod page;
 mod swings;
 mod versions;
 mod witnesses;
@@ -21,7 +20,7 @@ use super::cause::{Cause, Detail, PartOfTime};
 use super::caveats::Caveat;
 use super::difference::TargetDifference;
 use super::explanation::Explanation;
-use super::statement::Statement;
+use super::statement::{CaseFacts, Statement};
 use super::*;
 use crate::compare::{CompareOptions, compare};
 use crate::figures::{OpFigures, Row};
@@ -169,6 +168,17 @@ fn cause(figures: &Figures) -> Cause {
     let mut causes = all_causes(figures);
     assert_eq!(causes.len(), 1, "{causes:?}");
     causes.remove(0)
+}
+
+/// Returns the first case of the only change of throughput.
+#[track_caller]
+fn changed_case(figures: &Figures) -> CaseFacts {
+    let mut cases = explained(figures, |it| match &it.statement {
+        Statement::Change(change) => Some(change.cases[0].clone()),
+        _ => None,
+    });
+    assert_eq!(cases.len(), 1, "{cases:?}");
+    cases.remove(0)
 }
 
 /// Returns the part of an operation's time that is the only cause.

@@ -124,9 +124,6 @@ pub(super) const UNFAIR_SECONDS: f64 = 5.0;
 /// Figures that are below this for both targets round to zero in tables and are not shown.
 pub(super) const NOTHING: f64 = 0.0005;
 
-/// The number of names in one sentence; the others are counted.
-pub(super) const NAMED: usize = 4;
-
 /// Exact work is the same only if its cells would show a change of this share.
 pub(super) const WORK_SAME: f64 = 0.01;
 

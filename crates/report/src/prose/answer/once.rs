@@ -2,11 +2,12 @@
 //! range of the ratios.
 
 use analysis::counted;
-use analysis::explain::{TargetAnswer, gap_also, gap_clause, gap_sentence};
+use analysis::explain::TargetAnswer;
 
 use super::{AnswerWriter, NAMED};
 use crate::model::number::ratio_text;
 use crate::prose::Passage;
+use crate::prose::findings::gap;
 
 impl AnswerWriter<'_> {
     /// Returns the answer for targets that were measured once: one run can't show a change.
@@ -55,14 +56,14 @@ impl AnswerWriter<'_> {
         };
 
         let mut sentences = Vec::new();
-        if let Some(others) = gap_also(largest) {
+        if let Some(others) = gap::also(largest) {
             sentences.push(format!("This cost also differs for {others}."));
         }
-        sentences.extend(gaps.map(gap_sentence));
+        sentences.extend(gaps.map(gap::sentence));
 
         sentences.push(about_throughput.heading);
         Passage {
-            heading: format!("Measured once: {}.", gap_clause(&largest.gaps[0])),
+            heading: format!("Measured once: {}.", gap::clause(&largest.gaps[0])),
             sentences,
             ..about_throughput
         }

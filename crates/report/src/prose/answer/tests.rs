@@ -2,6 +2,7 @@ use analysis::{
     compare::{
         Compared, ComparedStep, Effects, Interval, Overall, Pairing, Sample, THROUGHPUT, Verdict,
     },
+    explain::statement::{CaseFacts, ChangedCost, HiddenCost, KnownDifferences, Statement},
     explain::{ChangeCause, Direction, Finding, FindingKind},
     figures::{CopiedDatabase, ExactStep, Row, STEADINESS, StartedCell, TYPICAL_CPU, TYPICAL_RATE},
 };
@@ -77,8 +78,7 @@ fn finding(cause: ChangeCause, targets: &[&str]) -> Finding {
         clients: None,
         step: None,
         steps: STEPS.map(str::to_owned).to_vec(),
-        title: String::new(),
-        text: String::new(),
+        statement: Statement::Facts(KnownDifferences::default()),
         evidence: Vec::new(),
         caveats: Vec::new(),
         weight: 1.0,
@@ -168,9 +168,17 @@ fn what_is_shown_beside_single_steps_heads_the_answer() {
         step_count: 2,
         all_step_count: 2,
     };
+    let less = ChangedCost {
+        ratio: 0.7,
+        interval: None,
+        repeat_count: 5,
+        case: CaseFacts { operation: "row".into(), ..CaseFacts::default() },
+    };
     let cpu = Finding {
         kind: FindingKind::HiddenCost,
-        title: "b.x: 30% less own CPU per row in l.i0, throughput too noisy to say".into(),
+        target: "b.x".into(),
+        step: Some("l.i0".into()),
+        statement: Statement::HiddenCost(HiddenCost { costs: vec![less], is_noisy: true }),
         ..finding(cpu(Direction::Faster), &["b.x"])
     };
     let figures = Figures::default();

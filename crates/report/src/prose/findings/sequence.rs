@@ -1,8 +1,8 @@
 //! Steps after others, in words.
 
-use super::numbers::{list_any, pace};
-use super::{Wording, interval_text};
-use crate::explain::statement::SequencedStep;
+use super::wording::{Wording, interval_text};
+use crate::prose::numbers::{list_any, pace};
+use analysis::explain::statement::SequencedStep;
 
 pub(super) fn wording(sequenced: &SequencedStep) -> Wording {
     let SequencedStep { who, step, before, ratio, interval, repeat_count } = sequenced;

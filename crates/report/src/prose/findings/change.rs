@@ -2,11 +2,12 @@
 
 use words::excerpt;
 
-use super::numbers::{figure, list, list_any};
-use super::{Wording, cause, difference, interval_text, pace_of};
-use crate::counted;
-use crate::explain::statement::{CaseFacts, Cause, ThroughputChange};
-use crate::explain::{Finding, FindingKind};
+use super::wording::{Wording, interval_text, pace_of};
+use super::{cause, difference};
+use crate::prose::numbers::{figure, list, list_any};
+use analysis::counted;
+use analysis::explain::statement::{CaseFacts, Cause, ThroughputChange};
+use analysis::explain::{Finding, FindingKind};
 
 /// The maximum length of a statement in a sentence, in characters.
 const STATEMENT_CHARS: usize = 60;

@@ -1,12 +1,12 @@
 //! CPU that changed where throughput shows no change, in words.
 
-use super::amount::AmountChange;
 use super::change::cpu_detail;
-use super::numbers::list_any;
-use super::{Wording, place};
-use crate::counted;
-use crate::explain::Finding;
-use crate::explain::statement::{ChangedCost, HiddenCost};
+use super::wording::{Wording, place};
+use crate::prose::amount::AmountChange;
+use crate::prose::numbers::list_any;
+use analysis::counted;
+use analysis::explain::Finding;
+use analysis::explain::statement::{ChangedCost, HiddenCost};
 
 pub(super) fn wording(hidden: &HiddenCost, about: &Finding) -> Wording {
     let (throughput, why) = if hidden.is_noisy {

@@ -2,11 +2,11 @@
 
 use words::capitalized;
 
-use super::numbers::{figure, list_any, percent, times};
-use super::{Wording, place};
-use crate::counted;
-use crate::explain::Finding;
-use crate::explain::statement::{AtFloor, AtFloorStep, FLOOR_DRIFT_TOLD, FloorRequests};
+use super::wording::{Wording, place};
+use crate::prose::numbers::{figure, list_any, percent, times};
+use analysis::counted;
+use analysis::explain::Finding;
+use analysis::explain::statement::{AtFloor, AtFloorStep, FLOOR_DRIFT_TOLD, FloorRequests};
 
 pub(super) fn wording(at_floor: &AtFloor, about: &Finding) -> Wording {
     let first = &at_floor.steps[0];

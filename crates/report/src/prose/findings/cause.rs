@@ -1,38 +1,22 @@
 //! The cause of a change: a few words for titles, and a sentence.
 
-use std::fmt;
-
-use serde::{Serialize, Serializer};
-
-use super::amount::AmountChange;
-use super::numbers::{both, figure, list_any, percent};
 use super::setting::settings_text;
-use crate::counted;
-use crate::explain::statement::{
+use crate::prose::amount::AmountChange;
+use crate::prose::numbers::{both, figure, list_any, percent};
+use analysis::counted;
+use analysis::explain::statement::{
     CaseFacts, Cause, Detail, EXPLAINS, Gap, LevelShift, Pair, PartOfTime, SHORT_SECONDS,
     StallReason, ThroughputChange, WHOLE_MAX,
 };
-use crate::explain::{ChangeCause, FindingKind};
-use crate::figures::{ConcurrentChange, Stall};
-use crate::settings::Difference;
+use analysis::explain::{ChangeCause, FindingKind};
+use analysis::figures::{ConcurrentChange, Stall};
+use analysis::settings::Difference;
 
 /// The number of figures that are named as changed at the same time.
 const CONCURRENT_NAMED: usize = 3;
 
-impl fmt::Display for ChangeCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&in_brief(*self))
-    }
-}
-
-impl Serialize for ChangeCause {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 /// Returns a cause without figures, for several steps: `less CPU per operation`.
-pub(super) fn in_brief(cause: ChangeCause) -> String {
+pub(crate) fn in_brief(cause: ChangeCause) -> String {
     if cause.is_too_short {
         return "too short to name a cause".to_owned();
     }

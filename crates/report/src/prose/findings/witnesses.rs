@@ -1,10 +1,10 @@
 //! Puts what time, work and functions say together in words.
 
-use super::numbers::{figure, list_any, pace};
-use super::{Wording, place};
-use crate::compare::ChangedFunction;
-use crate::explain::Finding;
-use crate::explain::statement::{Agreement, OtherTime, ProfiledFunction, StepWitnesses};
+use super::wording::{Wording, place};
+use crate::prose::numbers::{figure, list_any, pace};
+use analysis::compare::ChangedFunction;
+use analysis::explain::Finding;
+use analysis::explain::statement::{Agreement, OtherTime, ProfiledFunction, StepWitnesses};
 
 pub(super) fn wording(steps: &[StepWitnesses], about: &Finding) -> Wording {
     let first = &steps[0];

@@ -1,10 +1,10 @@
 //! Known differences between targets that were measured once, in words.
 
-use super::Wording;
 use super::gap;
-use super::numbers::list;
 use super::setting::setting_text;
-use crate::explain::statement::{BEGINS_FACTOR, KnownDifferences};
+use super::wording::Wording;
+use crate::prose::numbers::list;
+use analysis::explain::statement::{BEGINS_FACTOR, KnownDifferences};
 
 /// The number of costs that a finding about targets that were measured once has sentences about.
 const GAPS_NAMED: usize = 2;

@@ -1,36 +1,54 @@
-//! One page with the words of all findings and caveats. Other tests assert the values behind them.
+//! One page with the words of all findings and caveats. Tests of `analysis` assert the values behind
+//! them.
+
+mod details;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use record::CellKey;
+use analysis::compare::{
+    ChangedCalls, ChangedFunction, InitialTree, Interval, TreeDifference, VarianceShare,
+};
+use analysis::explain::FindingKind;
+use analysis::explain::statement::{
+    Agreement, AtFloor, AtFloorStep, BusyClients, CaseFacts, Cause, Caveat, ChangedCost,
+    ChangedSetting, CountedCaveat, Detail, Fact, FloorRequests, Gap, HiddenCost, KnownDifferences,
+    LargeReadAhead, LevelShift, MachineShare, MachineVariance, MissedRate, MissedRates, NoEffect,
+    OtherBuild, OtherTime, Pair, PartOfTime, SequencedStep, SharedDifference, StallReason,
+    Statement, StepWitnesses, SwingingTarget, TargetDifference, ThroughputChange, UnfairStep,
+};
+use analysis::figures::swing::{InStep, Source, Swing};
+use analysis::figures::{ConcurrentChange, FloorRate, Shift, Stall};
+use analysis::settings::{Difference, DifferenceKind};
 use words::OpRole;
 
 use super::*;
-use crate::compare::{ChangedCalls, ChangedFunction, InitialTree, TreeDifference, VarianceShare};
-use crate::explain::case::Case;
-use crate::explain::statement::{
-    Agreement, AtFloor, AtFloorStep, BusyClients, CaseFacts, ChangedCost, ChangedSetting,
-    CountedCaveat, Fact, FloorRequests, Gap, HiddenCost, KnownDifferences, LargeReadAhead,
-    LevelShift, MachineShare, MachineVariance, MissedRate, MissedRates, NoEffect, OtherBuild,
-    OtherTime, SequencedStep, SharedDifference, StallReason, StepWitnesses, SwingingTarget,
-    ThroughputChange, UnfairStep,
-};
-use crate::figures::swing::{InStep, Source, Swing};
-use crate::figures::{ConcurrentChange, FloorRate, Shift, Stall};
 
-const FAST: &[(&str, f64)] = &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 75.0)];
-const SLOW: &[(&str, f64)] = &[("op_client_cpu_us", 21.0), ("op_server_cpu_us", 94.0)];
+/// Returns a target that is slower than `a.c`.
+fn slower(step: &str) -> CaseFacts {
+    case("b.c", step, 1.0 / 1.2, [1.0 / 1.207, 1.0 / 1.192])
+}
 
-fn figures() -> Figures {
-    let costs = ["q100", "q500", "q1000"].map(|step| {
-        [
-            cost("a.c", step, 30_000.0, FAST),
-            cost("b.c", step, 25_000.0, SLOW),
-            cost("c.c", step, 36_000.0, FAST),
-        ]
-    });
-    repeated(costs.as_flattened())
+/// Returns a target that is faster than `a.c`.
+fn faster(step: &str) -> CaseFacts {
+    case("c.c", step, 1.199, [1.196, 1.201])
+}
+
+fn case(target: &str, step: &str, ratio: f64, [low, high]: [f64; 2]) -> CaseFacts {
+    CaseFacts {
+        base: "a.c".to_owned(),
+        target: target.to_owned(),
+        who: target.to_owned(),
+        step: step.to_owned(),
+        place: step.to_owned(),
+        clients: 4,
+        ratio,
+        interval: Some(Interval { low, high, confidence: 0.95 }),
+        repeat_count: 5,
+        operation: "query".to_owned(),
+        rate_unit: "queries/s".to_owned(),
+        ..CaseFacts::default()
+    }
 }
 
 fn pair(base: f64, value: f64) -> Pair {
@@ -456,19 +474,29 @@ fn all_swings() -> Vec<Swing> {
     of_engine.into_iter().chain(of_host).collect()
 }
 
-/// Puts a statement about these cases in words.
+/// Returns a finding about these cases.
 fn finding(statement: Statement, cases: &[CaseFacts]) -> Finding {
-    let cells: Vec<CellKey> =
-        cases.iter().map(|case| CellKey::new(&case.target, None, case.clients, 0)).collect();
-    let places = cells.iter().zip(cases).map(|(cell, case)| (cell, "insert", case.step.as_str()));
-    let explanation = Explanation {
+    let names = |name: fn(&CaseFacts) -> &String| -> Vec<String> {
+        analysis::distinct(cases.iter().map(name)).into_iter().cloned().collect()
+    };
+    let (targets, steps) = (names(|case| &case.target), names(|case| &case.step));
+
+    Finding {
+        kind: statement.kind(),
+        target: targets[0].clone(),
+        targets,
+        base: Some("a.c".to_owned()),
+        workload: "insert".to_owned(),
+        variant: None,
+        clients: Some(4),
+        step: (steps.len() == 1).then(|| steps[0].clone()),
+        steps,
+        cause: statement.cause(),
         statement,
-        places: places.collect(),
         evidence: Vec::new(),
         caveats: Vec::new(),
         weight: 1.0,
-    };
-    prose::finding("a.c", &explanation).unwrap()
+    }
 }
 
 fn change(cause: Cause, cases: &[CaseFacts], differences: Vec<SharedDifference>) -> Finding {
@@ -482,21 +510,25 @@ fn change(cause: Cause, cases: &[CaseFacts], differences: Vec<SharedDifference>)
     finding(Statement::Change(change), cases)
 }
 
+/// Appends the words of a finding to a page.
+fn add_to(page: &mut String, finding: &Finding) {
+    let wording = Wording::of(finding);
+    let text = wording.text();
+    writeln!(page, "{}\n  {text}\n", wording.title).unwrap();
+
+    let sentences = text.strip_suffix('.').expect(&text).split(". ").count();
+    assert!(sentences <= 3, "{text}");
+}
+
 fn of_target(shared: Option<&str>, difference: &TargetDifference) -> SharedDifference {
     SharedDifference { shared: shared.map(str::to_owned), difference: difference.clone() }
 }
 
 #[test]
 fn all_findings_and_caveats_read_like_this() {
-    let figures = figures();
-    let compared = compared(&figures);
-    let index = RowIndex::new(&figures);
-    let cases = cases(Context::new(&figures, &index, &compared));
-    let of = |target: &str| -> Vec<CaseFacts> {
-        let cases = cases.iter().filter(|case| case.target() == target);
-        cases.map(Case::facts).collect()
-    };
-    let (slower, faster) = (of("b.c"), of("c.c"));
+    const STEPS: [&str; 3] = ["q100", "q500", "q1000"];
+    let (slower, faster) = (STEPS.map(slower), STEPS.map(faster));
+    let all = [slower.clone(), faster.clone()].concat();
     let differences = all_differences();
 
     let (mut findings, mut kinds) = (Vec::new(), BTreeSet::new());
@@ -518,15 +550,13 @@ fn all_findings_and_caveats_read_like_this() {
         .collect();
     findings.push(change(missed(), &slower, shared[..5].to_vec()));
     findings.push(change(missed(), &slower, shared));
-    findings.push(change(missed(), &[slower.as_slice(), &faster].concat(), Vec::new()));
-    let others = all_others(&[slower.as_slice(), &faster].concat()).into_iter();
+    findings.push(change(missed(), &all, Vec::new()));
+    let others = all_others(&all).into_iter();
     findings.extend(others.map(|statement| finding(statement, &slower[..1])));
 
     let mut page = String::new();
-    for Finding { title, text, .. } in &findings {
-        writeln!(page, "{title}\n  {text}\n").unwrap();
-        let sentences = text.strip_suffix('.').expect(text).split(". ").count();
-        assert!(sentences <= 3, "{text}");
+    for finding in &findings {
+        add_to(&mut page, finding);
     }
     kinds.extend(findings.iter().map(|finding| finding.kind));
     assert_eq!(kinds.len(), 23, "{kinds:?}");
@@ -537,7 +567,7 @@ fn all_findings_and_caveats_read_like_this() {
             count: if number == 0 { 2 } else { 3 },
             case_count: 3,
         };
-        writeln!(page, "- {}", prose::caveat::text(&counted)).unwrap();
+        writeln!(page, "- {}", caveat::text(&counted)).unwrap();
     }
     insta::assert_snapshot!(page);
 }

@@ -1,11 +1,11 @@
 //! Sentences about throughput that swings.
 
-use super::numbers::{figure, list_any, percent};
-use super::{Wording, place};
-use crate::counted;
-use crate::explain::Finding;
-use crate::explain::statement::SwingingTarget;
-use crate::figures::swing::{InStep, Source, Swing};
+use super::wording::{Wording, place};
+use crate::prose::numbers::{figure, list_any, percent};
+use analysis::counted;
+use analysis::explain::Finding;
+use analysis::explain::statement::SwingingTarget;
+use analysis::figures::swing::{InStep, Source, Swing};
 
 pub(super) fn wording(targets: &[SwingingTarget], about: &Finding) -> Wording {
     let SwingingTarget { who, swing, .. } = &targets[0];

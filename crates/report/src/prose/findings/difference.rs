@@ -1,11 +1,11 @@
 //! The differences between two targets.
 
-use super::numbers::{list, list_any};
 use super::setting::setting_text;
-use crate::counted;
-use crate::explain::statement::{OtherBuild, SharedDifference, TargetDifference};
-use crate::explain::thresholds::NAMED;
-use crate::settings::Difference;
+use crate::prose::numbers::NAMED;
+use crate::prose::numbers::{list, list_any};
+use analysis::counted;
+use analysis::explain::statement::{OtherBuild, SharedDifference, TargetDifference};
+use analysis::settings::Difference;
 
 /// Returns the differences as they follow the words `the two`, or `None` if none are known. Targets
 /// that two runs share are named where their differences are not the same. `is_sure`: if only one
@@ -201,7 +201,7 @@ fn own_settings(build: &OtherBuild, more: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::DifferenceKind;
+    use analysis::settings::DifferenceKind;
 
     fn known(names: &[&str], undeclared: usize) -> TargetDifference {
         let setting = |name: &&str| Difference {

@@ -1,22 +1,22 @@
 //! Differences in cost of targets that were measured once, in words.
 
-use super::amount::AmountChange;
-use super::numbers::{figure, list_any};
-use crate::explain::Cost;
-use crate::explain::statement::{CaseFacts, CostGap, CostGaps};
+use crate::prose::amount::AmountChange;
+use crate::prose::numbers::{figure, list_any};
+use analysis::explain::Cost;
+use analysis::explain::statement::{CaseFacts, CostGap, CostGaps};
 
 /// Returns a difference in a cost as a clause.
-pub fn clause(gap: &CostGap) -> String {
+pub(crate) fn clause(gap: &CostGap) -> String {
     format!("{}, at {}x the throughput", first(gap), ratio(gap.case.ratio))
 }
 
 /// Names the other targets that differ in a cost; `None` if there are none.
-pub fn also(of_cost: &CostGaps) -> Option<String> {
+pub(crate) fn also(of_cost: &CostGaps) -> Option<String> {
     list_any(of_cost.gaps[1..].iter().map(other))
 }
 
 /// Returns all differences in a cost as a sentence.
-pub fn sentence(of_cost: &CostGaps) -> String {
+pub(crate) fn sentence(of_cost: &CostGaps) -> String {
     let largest = clause(&of_cost.gaps[0]);
     match also(of_cost) {
         Some(others) => format!("{largest}; also {others}."),

@@ -1,12 +1,12 @@
 //! The words of a caveat: a part of a sentence.
 
 use super::difference::build_or_version;
-use super::numbers::{both, figure, list, percent};
-use crate::explain::statement::{CaseFacts, Caveat, CountedCaveat, LargeReadAhead, Pair};
+use crate::prose::numbers::{both, figure, list, percent};
+use analysis::explain::statement::{CaseFacts, Caveat, CountedCaveat, LargeReadAhead, Pair};
 
 /// Returns the words of a caveat, with the number of cases that it holds for, where these are not
 /// all.
-pub(in crate::explain) fn text(counted: &CountedCaveat) -> String {
+pub(super) fn text(counted: &CountedCaveat) -> String {
     let CountedCaveat { caveat, case, count, case_count } = counted;
     let text = words(caveat, case);
     if count == case_count { text } else { format!("{text} (in {count} of {case_count})") }

@@ -3,11 +3,11 @@
 
 use words::OpRole;
 
-use super::numbers::{figure, list, list_any, percent};
-use super::{Wording, place};
-use crate::counted;
-use crate::explain::Finding;
-use crate::explain::statement::{BusyClients, MissedRate, MissedRates, UNFAIR_PCT, UnfairStep};
+use super::wording::{Wording, place};
+use crate::prose::numbers::{figure, list, list_any, percent};
+use analysis::counted;
+use analysis::explain::Finding;
+use analysis::explain::statement::{BusyClients, MissedRate, MissedRates, UNFAIR_PCT, UnfairStep};
 
 pub(super) fn bound(cases: &[BusyClients], about: &Finding) -> Wording {
     let BusyClients { share, case } = &cases[0];

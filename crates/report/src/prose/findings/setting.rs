@@ -1,11 +1,11 @@
 //! Settings that differ, in words.
 
-use super::numbers::{figure, list, list_any, times};
-use super::{Wording, place};
-use crate::counted;
-use crate::explain::Finding;
-use crate::explain::statement::NoEffect;
-use crate::settings::{Difference, DifferenceKind};
+use super::wording::{Wording, place};
+use crate::prose::numbers::{figure, list, list_any, times};
+use analysis::counted;
+use analysis::explain::Finding;
+use analysis::explain::statement::NoEffect;
+use analysis::settings::{Difference, DifferenceKind};
 
 /// Returns the words of a setting that differs and shows no effect.
 pub(super) fn without_effect(no_effect: &NoEffect, about: &Finding) -> Wording {

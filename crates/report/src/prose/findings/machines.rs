@@ -1,9 +1,9 @@
 //! The variance between machines, in words.
 
-use super::Wording;
-use super::numbers::{list_any, percent};
-use crate::counted;
-use crate::explain::statement::{MachineShare, MachineVariance};
+use super::wording::Wording;
+use crate::prose::numbers::{list_any, percent};
+use analysis::counted;
+use analysis::explain::statement::{MachineShare, MachineVariance};
 
 pub(super) fn wording(variance: &MachineVariance) -> Wording {
     let MachineVariance { machine_count, shares, differing } = variance;
