@@ -73,8 +73,10 @@ pub(crate) fn only_reads(row: &Row) -> bool {
 
 /// The different trees of a base and a target.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct TreeDifference {
+pub struct TreeDifference {
+    /// The base's tree.
     pub base: InitialTree,
+    /// The target's tree.
     pub target: InitialTree,
 }
 

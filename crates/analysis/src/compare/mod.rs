@@ -81,7 +81,7 @@ pub use designed::{
 pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
 pub use gate::{Gate, Judged, Thresholds, WORK, gate, judged, judged_work, repeats_to_judge};
-pub use initial_tree::InitialTree;
+pub use initial_tree::{InitialTree, TreeDifference};
 pub(crate) use metric::{OWN_CPU, has_only_process_cpu, process_cpu};
 pub use metric::{
     THROUGHPUT, VERDICT_METRICS, costs, is_device_column, metric_label, more_is_better,

@@ -67,7 +67,7 @@ pub(super) struct Accounting {
 
 /// The reason why no part of an operation's time explains a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gap {
+pub enum Gap {
     /// The record lacks an operation's time or its parts.
     NotMeasured,
     /// The same, and only because repeats were too short for samples of what operations wait for.

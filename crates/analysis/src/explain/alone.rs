@@ -5,8 +5,9 @@ use record::CellKey;
 use serde::Serialize;
 
 use super::case::{Context, Pair};
-use super::explanation::{Explanation, SequencedStep, Statement};
+use super::explanation::Explanation;
 use super::finding::{Evidence, place_of};
+use super::statement::{SequencedStep, Statement};
 use crate::compare::{
     CompareOptions, Compared, ComparedStep, Interval, Sample, THROUGHPUT, Verdict, compare,
 };
@@ -74,7 +75,7 @@ pub(super) fn explain<'a>(context: Context<'a>) -> Vec<Explanation<'a>> {
     let all = measured(context.figures);
     let steps = compare_sides(context.figures, context.compared, &all).into_iter();
     let changed = steps.filter(|step| step.verdict.is_change());
-    changed.filter_map(|step| explanation(context, &all, step)).collect()
+    changed.filter_map(|step| explanation(context, &all, &step)).collect()
 }
 
 /// A step in sequence against the same step alone, without a shown difference.
@@ -168,9 +169,9 @@ fn with_sides(figures: &Figures, all: &[Measured<'_>]) -> Figures {
 fn explanation<'a>(
     context: Context<'a>,
     all: &[Measured<'a>],
-    step: ComparedStep,
+    step: &ComparedStep,
 ) -> Option<Explanation<'a>> {
-    let measured = all.iter().find(|measured| measured.is_compared_in(&step))?;
+    let measured = all.iter().find(|measured| measured.is_compared_in(step))?;
     let of_side = |side| {
         context.figures.rows.iter().find(|row| {
             row.step == measured.step
@@ -190,8 +191,11 @@ fn explanation<'a>(
         weight: step.ratio?.ln().abs(),
         statement: Statement::Sequence(SequencedStep {
             who: context.named(measured.target, &in_sequence.cell),
+            step: step.step.clone(),
             before: steps_between(context.figures, in_sequence, alone),
-            compared: Box::new(step),
+            ratio: step.ratio?,
+            interval: step.interval,
+            repeat_count: step.values.len(),
         }),
     })
 }

@@ -8,16 +8,16 @@ use serde::Serialize;
 use super::alone::{self, UnshownSequence};
 use super::apart::Apart;
 use super::case::Context;
-use super::gap::{self, Cost, CostGaps};
+use super::gap::{self, CostGaps};
 use super::shown_costs::{self, ShownCost};
-use super::{Finding, FindingKind, cases, prose, typical};
+use super::{ChangeCause, Finding, FindingKind, cases, typical};
 use crate::compare::databases;
 use crate::compare::{Compared, ComparedStep, Effect, Effects, Interval, THROUGHPUT, Verdict};
 use crate::figures::index::RowIndex;
 use crate::figures::{Competition, Figures, StartedCell, competition};
 use crate::order::{distinct, sort_largest_first, sort_smallest_first};
 
-/// The summary of a comparison of throughput.
+/// The summary of a comparison of throughput. The crate `report` serializes what has words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Answer {
     /// The target that others are compared to.
@@ -37,11 +37,12 @@ pub struct Answer {
     /// All repeats of a target begin with copies of one database, so that the difference of targets
     /// has in it how one load differs from another.
     pub is_of_one_load: bool,
-    /// The cause of all changes that are shown, as in `less CPU per operation`; `None`: they have
-    /// no common cause.
-    pub cause: Option<String>,
+    /// The cause of all changes that are shown; `None`: they have no common cause.
+    #[serde(skip)]
+    pub cause: Option<ChangeCause>,
     /// The largest differences in cost of targets that were measured once, one for each cost.
-    pub gaps: Vec<CostGap>,
+    #[serde(skip)]
+    pub gaps: Vec<CostGaps>,
     /// The comparisons of typical rates that say more than those of throughput: that a step is faster
     /// or slower where throughput does not show that, or equal where throughput is too noisy.
     pub typical: Vec<TargetAnswer>,
@@ -54,9 +55,10 @@ pub struct Answer {
     /// If no step of any target shows a change of throughput: the largest change of all steps
     /// together that is shown.
     pub together: Option<ChangeOfAll>,
-    /// If no step of any target shows a change of throughput: the title of the finding about CPU
-    /// time that did change.
-    pub hidden_cost: Option<String>,
+    /// If no step of any target shows a change of throughput: the finding about CPU time that did
+    /// change.
+    #[serde(skip)]
+    pub hidden_cost: Option<Finding>,
     /// If no step of any target shows a change of throughput: the costs of an operation that are shown
     /// to differ.
     pub shown_costs: Vec<ShownCost>,
@@ -148,47 +150,6 @@ pub struct Change {
     pub repeats: usize,
 }
 
-/// A large difference in a cost, as an answer has it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CostGap {
-    /// The cost.
-    pub cost: Cost,
-    /// The target with the largest difference.
-    pub target: String,
-    /// The step of that difference.
-    pub step: String,
-    /// The metric of the figures.
-    pub metric: String,
-    /// The base's figure.
-    pub base: f64,
-    /// The target's figure.
-    pub value: f64,
-    /// The difference in time, relative to the time of the faster target's operation.
-    pub size: f64,
-    /// The difference as a clause.
-    pub text: String,
-    /// The other targets that differ in this cost, with their figures; `None` if there are none.
-    pub also: Option<String>,
-}
-
-impl CostGap {
-    /// Returns the largest of the differences in a cost; `None` without any.
-    fn new(of_cost: &CostGaps<'_>) -> Option<Self> {
-        let gap = of_cost.gaps.first()?;
-        Some(Self {
-            cost: gap.cost,
-            target: gap.case.target().to_owned(),
-            step: gap.case.compared.step.clone(),
-            metric: gap.metric.to_owned(),
-            base: gap.figures.base,
-            value: gap.figures.value,
-            size: gap.size,
-            text: prose::gap::clause(gap),
-            also: prose::gap::also(of_cost),
-        })
-    }
-}
-
 impl ChangeOfAll {
     /// Returns the largest of the changes that are shown.
     fn largest(compared: &Compared) -> Option<Self> {
@@ -214,10 +175,9 @@ fn is_of_one_load(begun: &[StartedCell]) -> bool {
     runs == 1 && databases::repeats_share_a_load(begun)
 }
 
-/// Returns the title of the first finding about CPU time that changed without throughput.
-fn hidden_cost(findings: &[Finding]) -> Option<String> {
-    let finding = findings.iter().find(|finding| finding.kind == FindingKind::HiddenCost)?;
-    Some(finding.title.clone())
+/// Returns the first finding about CPU time that changed without throughput.
+fn hidden_cost(findings: &[Finding]) -> Option<Finding> {
+    findings.iter().find(|finding| finding.kind == FindingKind::HiddenCost).cloned()
 }
 
 impl Answer {
@@ -259,7 +219,7 @@ impl Answer {
             load_count: distinct(rows().map(|row| row.cell.load())).len(),
             repeats: counts().min().zip(counts().max()),
             is_of_one_load: is_of_one_load(&figures.begun),
-            cause: cause_of_all(rows(), findings).map(str::to_owned),
+            cause: cause_of_all(rows(), findings),
             typical: typical::rates(compared, &targets),
             typical_cpu: typical::cpu(compared, &targets),
             steadiness: typical::steadiness(compared, &targets),
@@ -371,10 +331,10 @@ impl FactorAnswer {
 }
 
 /// Returns the largest differences in cost of targets that were measured once.
-fn gaps(figures: &Figures, compared: &Compared) -> Vec<CostGap> {
+fn gaps(figures: &Figures, compared: &Compared) -> Vec<CostGaps> {
     let index = RowIndex::new(figures);
     let cases = cases(Context::new(figures, &index, compared));
-    gap::by_cost(&cases).iter().filter_map(CostGap::new).collect()
+    gap::by_cost(&cases).iter().map(|gaps| CostGaps::new(gaps)).collect()
 }
 
 fn effects_on_throughput(effects: &Effects) -> impl Iterator<Item = &Effect> {
@@ -416,31 +376,35 @@ fn shown_factors(effects: &Effects) -> Vec<FactorAnswer> {
 
 /// Returns the cause that the findings of all changes share, which are one for each cause and
 /// direction.
-fn cause_of_all<'f, 'r>(
+fn cause_of_all<'r>(
     mut rows: impl Iterator<Item = &'r ComparedStep>,
-    findings: &'f [Finding],
-) -> Option<&'f str> {
-    let of_change = || findings.iter().filter(|finding| finding.cause.is_some());
-    let mut causes = distinct(of_change().map(|finding| (finding.kind, finding.cause.as_deref())));
-    let (kind, cause) = causes.pop()?;
-    let is_known = kind.is_cause();
-
-    let is_explained = |row: &ComparedStep| {
-        of_change().any(|finding| {
-            finding.targets.contains(&row.cell.target) && finding.steps.contains(&row.step)
-        })
+    findings: &[Finding],
+) -> Option<ChangeCause> {
+    let causes = distinct(findings.iter().filter_map(|finding| finding.cause));
+    let [cause] = causes.as_slice() else {
+        return None;
     };
 
+    let is_explained = |row: &ComparedStep| {
+        findings.iter().any(|finding| {
+            finding.cause.is_some()
+                && finding.targets.contains(&row.cell.target)
+                && finding.steps.contains(&row.step)
+        })
+    };
     let is_of_all = rows
         .all(|row| !matches!(row.verdict, Verdict::Faster | Verdict::Slower) || is_explained(row));
-    cause.filter(|_| causes.is_empty() && is_known && is_of_all)
+
+    (cause.kind.is_cause() && is_of_all).then_some(*cause)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::compare::{CombinationEffect, Deviation};
-    use crate::explain::FindingKind;
+    use crate::explain::explanation::Explanation;
+    use crate::explain::statement::{KnownDifferences, Statement};
+    use crate::explain::{Direction, FindingKind};
     use crate::settings::Factor;
 
     fn row(target: &str, step: &str, verdict: Verdict, ratio: f64) -> ComparedStep {
@@ -559,23 +523,40 @@ mod tests {
 
     #[test]
     fn a_cause_is_in_the_answer_if_all_changes_share_it() {
-        let finding = |kind, cause: Option<&str>| Finding {
-            cause: cause.map(str::to_owned),
-            ..Finding::about(kind, "a.x", [(&CellKey::new("b.x", None, 1, 0), "insert", "q1")])
-                .unwrap()
+        let finding = |kind, cause: Option<ChangeCause>| {
+            let statement = Statement::Facts(KnownDifferences::default());
+            let cell = CellKey::new("b.x", None, 1, 0);
+            let explanation = Explanation {
+                statement,
+                places: vec![(&cell, "insert", "q1")],
+                evidence: Vec::new(),
+                caveats: Vec::new(),
+                weight: 1.0,
+            };
+            Finding { kind, cause, ..Finding::new("a.x", explanation).unwrap() }
         };
-        let cpu = || finding(FindingKind::Cpu, Some("less CPU per operation"));
+        let of_change = |kind, direction| {
+            finding(kind, Some(ChangeCause { kind, direction, is_too_short: false }))
+        };
+        let faster = |kind| of_change(kind, Some(Direction::Faster));
         let facts = || finding(FindingKind::NoEffect, None);
-        let cause = |findings: &[Finding]| {
-            answer(vec![row("b.x", "q1", Verdict::Faster, 1.2)], findings).cause
+        let kind = |findings: &[Finding]| {
+            let rows = vec![row("b.x", "q1", Verdict::Faster, 1.2)];
+            answer(rows, findings).cause.map(|cause| cause.kind)
         };
-        assert_eq!(cause(&[cpu(), facts()]).as_deref(), Some("less CPU per operation"));
-        let fsyncs = finding(FindingKind::Fsyncs, Some("less waiting for fsyncs"));
-        assert_eq!(cause(&[cpu(), fsyncs]), None);
-        let unexplained = finding(FindingKind::Unexplained, Some("unexplained"));
-        assert_eq!(cause(&[cpu(), unexplained.clone()]), None);
-        assert_eq!(cause(&[unexplained]), None);
-        assert_eq!(cause(&[facts()]), None);
+
+        let cpu = || faster(FindingKind::Cpu);
+        assert_eq!(kind(&[cpu(), facts()]), Some(FindingKind::Cpu));
+        assert_eq!(kind(&[cpu(), faster(FindingKind::Fsyncs)]), None);
+        assert_eq!(kind(&[cpu(), faster(FindingKind::Unexplained)]), None);
+        assert_eq!(kind(&[faster(FindingKind::Unexplained)]), None);
+        assert_eq!(kind(&[facts()]), None);
+
+        let slower = of_change(FindingKind::Cpu, Some(Direction::Slower));
+        assert_eq!(kind(&[cpu(), slower]), None, "less CPU and more");
+        let shift = of_change(FindingKind::LevelShift, None);
+        assert_eq!(kind(&[shift.clone(), shift]), Some(FindingKind::LevelShift));
+
         let rows = ["q1", "q2"].map(|step| row("b.x", step, Verdict::Faster, 1.2));
         assert_eq!(answer(rows.to_vec(), &[cpu()]).cause, None, "q2 has none");
     }

@@ -158,14 +158,16 @@ impl<'a> Side<'a> {
 
 /// A figure of the base, and the same figure of the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Pair {
+pub struct Pair {
+    /// The base's figure.
     pub base: f64,
+    /// The target's figure.
     pub value: f64,
 }
 
 impl Pair {
     /// Returns value over base, where both are above zero.
-    pub(super) fn ratio(self) -> Option<f64> {
+    pub fn ratio(self) -> Option<f64> {
         (self.base > 0.0 && self.value > 0.0).then(|| self.value / self.base)
     }
 
@@ -183,7 +185,8 @@ impl Pair {
         self.factor() <= 1.0 / (1.0 - SAME)
     }
 
-    pub(super) fn growth(self) -> f64 {
+    /// Returns the difference of the target's figure from the base's.
+    pub fn growth(self) -> f64 {
         self.value - self.base
     }
 

@@ -15,13 +15,14 @@ use crate::settings::Difference;
 
 /// The cause of one case. Each `share` is a share of the change of an operation's time.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Cause {
+pub enum Cause {
     /// Both targets missed the rate of writes: they did different work next to the queries.
     BothMissedWrites,
     /// Commits started or stopped causing fsyncs, as expected from a setting.
     FsyncsPerCommit {
         /// The metric of these fsyncs.
         metric: &'static str,
+        /// The number of these fsyncs per commit.
         count: Pair,
         /// The settings about durability that differ: at least one.
         settings: Vec<Difference>,
@@ -30,13 +31,22 @@ pub(super) enum Cause {
     },
     /// The engine stalled writes for a different share of the time.
     WriteStalls {
+        /// The percentage of the time.
         percent: Pair,
+        /// The share of the change.
         share: f64,
-        /// The most frequent reason: a limit, `delays` or `stops`, and their number.
-        reason: Option<(&'static str, &'static str, Pair)>,
+        /// The reason whose count changed the most.
+        reason: Option<StallReason>,
     },
     /// Seconds without progress.
-    Standstill { percent: Pair, share: f64, longest: Option<Stall> },
+    Standstill {
+        /// The percentage of the seconds.
+        percent: Pair,
+        /// The share of the change.
+        share: f64,
+        /// The longest stall.
+        longest: Option<Stall>,
+    },
     /// A part of an operation's time changed.
     Part(PartOfTime),
     /// The rate of one target changed its level, and one of the levels is the other target's rate.
@@ -45,14 +55,29 @@ pub(super) enum Cause {
     Unexplained(Gap),
 }
 
+/// A reason for which a log-structured merge tree stalls writes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StallReason {
+    /// The limit that was reached.
+    pub limit: &'static str,
+    /// The kind of stall: `delays` or `stops`.
+    pub kind: &'static str,
+    /// The number of these stalls.
+    pub count: Pair,
+}
+
 /// A part of an operation's time that changed.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct PartOfTime {
+pub struct PartOfTime {
+    /// The part, as the kind of the finding that names it.
     pub part: FindingKind,
+    /// Its time in microseconds.
     pub us: Pair,
+    /// The share of the change of the whole time.
     pub share: f64,
     /// The share includes the wait for a processor that more CPU causes.
     pub has_wait: bool,
+    /// A further fact that supports the part as the cause, or speaks against it.
     pub detail: Option<Detail>,
     /// The settings from which it was expected.
     pub settings: Vec<Difference>,
@@ -85,9 +110,10 @@ fn cloned(settings: &[&Difference]) -> Vec<Difference> {
 
 /// A rate that matched the other target's until it changed its level, or since.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct LevelShift {
+pub struct LevelShift {
     /// The base's level changed, not the target's.
     pub is_of_base: bool,
+    /// The change of the level.
     pub shift: Shift,
     /// The rate of the other target.
     pub other_rate: f64,
@@ -97,7 +123,7 @@ pub(super) struct LevelShift {
 
 /// A further fact about a part of the time that changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Detail {
+pub enum Detail {
     /// Most of the CPU is the server's.
     Server,
     /// Most of the CPU is the client's.
@@ -120,7 +146,8 @@ pub(super) enum Detail {
 }
 
 impl Cause {
-    pub(super) fn kind(&self) -> FindingKind {
+    /// Returns the kind of a finding with this cause.
+    pub fn kind(&self) -> FindingKind {
         match self {
             Self::BothMissedWrites => FindingKind::SlaMissed,
             Self::FsyncsPerCommit { .. } => FindingKind::Fsyncs,
@@ -134,6 +161,11 @@ impl Cause {
             Self::LevelShift(_) => FindingKind::LevelShift,
             Self::Unexplained(_) => FindingKind::Unexplained,
         }
+    }
+
+    /// Returns whether a longer step would tell the cause.
+    pub(super) fn is_too_short(&self) -> bool {
+        *self == Self::Unexplained(Gap::TooShort)
     }
 }
 
@@ -336,7 +368,7 @@ fn write_stalls(case: &Case<'_>) -> Option<Cause> {
 
 /// Returns the reason for delays or stops whose count changed the most. Sums and parts of these
 /// counts are left out.
-fn stall_reason(case: &Case<'_>) -> Option<(&'static str, &'static str, Pair)> {
+fn stall_reason(case: &Case<'_>) -> Option<StallReason> {
     const REASONS: [&str; 3] =
         ["l0-file-count-limit", "memtable-limit", "pending-compaction-bytes"];
 
@@ -345,17 +377,19 @@ fn stall_reason(case: &Case<'_>) -> Option<(&'static str, &'static str, Pair)> {
         let mut rows = side.rows.iter().filter_map(|row| row.lsm.as_ref());
         rows.find_map(|lsm| lsm.stalls.get(&name).copied())
     };
-    let both = |reason: &'static str, how: &'static str| {
-        let pair = case.pair(|side| count(side, reason, how))?;
-        Some((reason, how, pair))
-    };
 
-    REASONS
-        .into_iter()
-        .flat_map(|reason| ["delays", "stops"].map(|how| both(reason, how)))
-        .flatten()
-        .max_by(|a, b| a.2.growth().abs().total_cmp(&b.2.growth().abs()))
-        .filter(|(.., pair)| pair.growth() != 0.0)
+    let mut reasons = Vec::new();
+    for limit in REASONS {
+        for kind in ["delays", "stops"] {
+            if let Some(count) = case.pair(|side| count(side, limit, kind)) {
+                reasons.push(StallReason { limit, kind, count });
+            }
+        }
+    }
+
+    let size = |reason: &StallReason| reason.count.growth().abs();
+    let largest = reasons.into_iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    (largest.count.growth() != 0.0).then_some(largest)
 }
 
 /// Returns the share of its seconds in which a repeat stood still, in percent.

@@ -14,18 +14,26 @@ use crate::order::distinct;
 
 /// A reason to doubt a finding. A pair has the base's figure and the target's.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Caveat {
+pub enum Caveat {
     /// Repeats of the base differ by a large part of the change: their lowest and highest
     /// throughput.
-    WideBase { low: f64, high: f64 },
+    WideBase {
+        /// The lowest.
+        low: f64,
+        /// The highest.
+        high: f64,
+    },
     /// Base and target were measured in different runs.
     OtherRuns,
     /// Base and target did not take turns.
     NoTurns,
     /// Build, version and settings are the same.
     NothingDiffers,
-    /// Client threads are busy: the share of their time, or `None` if only a warning says so.
-    BusyClient { share: Option<f64> },
+    /// Client threads are busy.
+    BusyClient {
+        /// The share of their time; `None` if only a warning says so.
+        share: Option<f64>,
+    },
     /// The processors of a client host are busy.
     BusyClientHost,
     /// The client uses more CPU per operation than the server.
@@ -33,14 +41,27 @@ pub(super) enum Caveat {
     /// Work was counted on one connection, and time was measured with several.
     OneConnection,
     /// One of the two missed the rate of writes.
-    MissedWrites { is_base: bool },
+    MissedWrites {
+        /// It was the base.
+        is_base: bool,
+    },
     /// The step before left different amounts of work.
-    Debt { what: &'static str, left: Pair },
+    Debt {
+        /// The unit of the work.
+        what: &'static str,
+        /// The amounts.
+        left: Pair,
+    },
     /// The trees of a step that only reads differed when it began.
     Trees(TreeDifference),
-    /// Other processes used processors, or operations waited for one. Each
-    /// figure is the larger of both sides' percentages.
-    BusyHost { others: Option<f64>, waiting: Option<f64> },
+    /// Other processes used processors, or operations waited for one. Each figure is the larger of
+    /// both sides' percentages.
+    BusyHost {
+        /// The processors' time that others used.
+        others: Option<f64>,
+        /// The operations' time that was spent waiting.
+        waiting: Option<f64>,
+    },
     /// The hypervisor took CPU time, in percent.
     Steal(Pair),
     /// The processors ran at other frequencies, in MHz.
@@ -50,7 +71,14 @@ pub(super) enum Caveat {
     /// Compaction asks the kernel to read more at a time than the disk accepts.
     ReadAhead(LargeReadAhead),
     /// The mean sizes of device reads differ.
-    ReadSizes { kb: Pair, max_sectors_kb: f64, read_ahead_kb: f64 },
+    ReadSizes {
+        /// The mean sizes.
+        kb: Pair,
+        /// The largest request that the disk takes.
+        max_sectors_kb: f64,
+        /// The size of the kernel's read-ahead for a sequential reader.
+        read_ahead_kb: f64,
+    },
     /// The host swapped: pages.
     Swap(Pair),
     /// Threads waited for memory, in percent of the time.
@@ -58,23 +86,33 @@ pub(super) enum Caveat {
     /// The two are of different engines.
     OtherEngines,
     /// Settings differ as well as the version, or the build.
-    OtherSettings { has_other_version: bool },
+    OtherSettings {
+        /// It is the version that differs.
+        has_other_version: bool,
+    },
     /// Several settings differ.
     SeveralSettings,
-    /// Steps have warnings: their codes.
-    Warnings { base: Vec<String>, target: Vec<String> },
+    /// Steps have warnings.
+    Warnings {
+        /// The codes of the base's.
+        base: Vec<String>,
+        /// The codes of the target's.
+        target: Vec<String>,
+    },
 }
 
 /// A setting of compaction's read-ahead that is larger than a request of the disk.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct LargeReadAhead {
+pub struct LargeReadAhead {
     /// The base sets the read-ahead.
     pub of_base: bool,
     /// The target sets the read-ahead.
     pub of_target: bool,
+    /// The name of the setting.
     pub setting: String,
     /// The value.
     pub kb: f64,
+    /// The largest request that the disk takes.
     pub max_sectors_kb: f64,
     /// The mean sizes of device reads, where they differ.
     pub read_kb: Option<Pair>,

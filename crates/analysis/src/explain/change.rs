@@ -3,13 +3,13 @@
 
 use std::mem::discriminant;
 
-use super::accounting::Gap;
 use super::case::{Case, Context};
 use super::cause::{Cause, diagnose};
 use super::caveats::{caveats, frequency};
 use super::counters;
-use super::explanation::{Change, CountedCaveat, Explanation, Statement};
+use super::explanation::Explanation;
 use super::finding::place;
+use super::statement::{CountedCaveat, SharedDifference, Statement, ThroughputChange};
 use super::thresholds::TARGETS_EACH;
 use crate::compare::{Pairing, THROUGHPUT, Verdict};
 use crate::order::{distinct, grouped};
@@ -26,7 +26,7 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
         |case: &&Case<'_>| matches!(case.compared.verdict, Verdict::Faster | Verdict::Slower);
     let explained = cases.iter().filter(has_changed).map(|case| {
         let cause = diagnose(case);
-        let key = (cause.kind(), is_too_short(&cause), case.is_slower());
+        let key = (cause.kind(), cause.is_too_short(), case.is_slower());
         (key, ExplainedCase { case, cause })
     });
 
@@ -47,11 +47,6 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
 
 /// The weight of a change that a longer step would explain, relative to others: it comes last.
 const TOO_SHORT: f64 = 0.001;
-
-/// Returns whether a longer step would tell the cause.
-fn is_too_short(cause: &Cause) -> bool {
-    *cause == Cause::Unexplained(Gap::TooShort)
-}
 
 /// Returns the importance of a case: the size of the change, more for a loss, so that losses come
 /// before gains.
@@ -85,8 +80,15 @@ fn explanation<'a>(
         let is_paired = explained.case.compared.pairing == Pairing::Paired;
         explained.cause.kind().is_cause() && is_paired && frequency(explained.case).is_none()
     });
-    let differences =
-        group.iter().map(|explained| (explained.case.shared(), &explained.case.difference));
+
+    let mut differences = Vec::new();
+    if targets.len() == 1 {
+        let of_cases = group.iter().map(|explained| SharedDifference {
+            shared: explained.case.shared().map(str::to_owned),
+            difference: explained.case.difference.clone(),
+        });
+        differences = distinct(of_cases);
+    }
 
     Some(Explanation {
         places: group.iter().map(|explained| place(explained.case.compared)).collect(),
@@ -94,31 +96,33 @@ fn explanation<'a>(
         caveats: counted_caveats(&group),
         weight: weight(case)
             * (1.0 + (group.len() as f64).ln() / 2.0)
-            * if is_too_short(cause) { TOO_SHORT } else { 1.0 },
-        statement: Statement::Change(Change {
-            cases: group.iter().map(|explained| explained.case).collect(),
+            * if cause.is_too_short() { TOO_SHORT } else { 1.0 },
+        statement: Statement::Change(ThroughputChange {
+            cases: group.iter().map(|explained| explained.case.facts()).collect(),
             cause: cause.clone(),
             comparison_count,
-            differences: match targets.len() {
-                1 => distinct(differences),
-                _ => Vec::new(),
-            },
+            differences,
             is_sure,
         }),
     })
 }
 
 /// Returns the caveats of a group, each once, with the number of its cases.
-fn counted_caveats<'a>(group: &[ExplainedCase<'a>]) -> Vec<CountedCaveat<'a>> {
-    let caveats = group.iter().flat_map(|explained| {
-        let caveats = caveats(explained.case, explained.cause.kind()).into_iter();
-        caveats.map(|caveat| (discriminant(&caveat), (caveat, explained.case)))
-    });
-    let counted = |(_, alike): (_, Vec<_>)| {
-        let count = alike.len();
-        let (caveat, case) = alike.into_iter().next()?;
-        Some(CountedCaveat { caveat, case, count, case_count: group.len() })
-    };
-
-    grouped(caveats).into_iter().filter_map(counted).collect()
+fn counted_caveats(group: &[ExplainedCase<'_>]) -> Vec<CountedCaveat> {
+    let mut counted: Vec<CountedCaveat> = Vec::new();
+    for ExplainedCase { case, cause } in group {
+        for caveat in caveats(case, cause.kind()) {
+            let kind = discriminant(&caveat);
+            match counted.iter_mut().find(|known| discriminant(&known.caveat) == kind) {
+                Some(known) => known.count += 1,
+                None => counted.push(CountedCaveat {
+                    caveat,
+                    case: case.facts(),
+                    count: 1,
+                    case_count: group.len(),
+                }),
+            }
+        }
+    }
+    counted
 }

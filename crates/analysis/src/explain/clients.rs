@@ -2,8 +2,9 @@
 //! rate.
 
 use super::case::{Case, Context, Pair};
-use super::explanation::{Explanation, MissedRate, Statement, UnfairStep};
+use super::explanation::Explanation;
 use super::finding::{Evidence, place, place_of};
+use super::statement::{BusyClients, MissedRate, MissedRates, Statement, UnfairStep};
 use super::thresholds::{CLIENT_BUSY, UNFAIR_PCT, UNFAIR_SECONDS};
 use crate::compare::Difference;
 use crate::figures::{Fairness, Figures, Row, SLA_SHARE, Sla, SlaHistory};
@@ -35,12 +36,13 @@ pub(super) fn bound<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     sort_largest_first(&mut bound, |item| item.0);
 
     let (_, case) = bound.first()?;
+    let busy = bound.iter().map(|(share, case)| BusyClients { share: *share, case: case.facts() });
     Some(Explanation {
         places: bound.iter().map(|(_, case)| place(case.compared)).collect(),
         evidence: case.evidence(),
         caveats: Vec::new(),
         weight: BOUND_WEIGHT * (1.0 + (bound.len() as f64).ln()),
-        statement: Statement::ClientBound(bound),
+        statement: Statement::ClientBound(busy.collect()),
     })
 }
 
@@ -210,7 +212,8 @@ fn missed_rates_of<'a>(
     let rates = missed.iter().map(|(step, cell)| {
         let (_, sla) = cell.typical();
         let rate = Pair { base: sla.target, value: sla.achieved };
-        Evidence::new(&format!("{} in {step}", cell.who), rate_unit(sla), rate)
+        let unit = sla.role().facts().requested_unit;
+        Evidence::new(&format!("{} in {step}", cell.who), unit, rate)
     });
     let mut evidence: Vec<Evidence> = rates.collect();
     // After the first rate, which these seconds describe.
@@ -221,25 +224,23 @@ fn missed_rates_of<'a>(
         evidence,
         caveats: Vec::new(),
         weight: size + uneven,
-        statement: Statement::SlaMissed {
+        statement: Statement::SlaMissed(MissedRates {
             missed: missed.iter().map(|(step, cell)| missed_rate(step, cell)).collect(),
-            reached_by,
-        },
+            reached_by: reached_by.into_iter().map(str::to_owned).collect(),
+        }),
     })
 }
 
-/// Returns the unit of a requested rate.
-pub(super) fn rate_unit(sla: &Sla) -> &'static str {
-    sla.role().facts().requested_unit
-}
-
 /// Returns the amount by which a rate was missed.
-fn missed_rate<'a>(step: &'a str, cell: &RepeatFigures<'a, Sla>) -> MissedRate<'a> {
+fn missed_rate(step: &str, cell: &RepeatFigures<'_, Sla>) -> MissedRate {
     let repeats = cell.repeats.iter();
+    let (_, sla) = cell.typical();
     MissedRate {
         who: cell.who.clone(),
-        step,
-        sla: cell.typical().1,
+        step: step.to_owned(),
+        role: sla.role(),
+        requested: sla.target,
+        achieved: sla.achieved,
         missed_repeats: repeats.filter(|(row, sla)| falls_short(row, sla)).count(),
         repeat_count: cell.repeats.len(),
     }

@@ -8,11 +8,16 @@ use crate::settings::{Comparison, Difference, DifferenceKind, OneSidedSetting};
 
 /// The difference between a target and the base.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum TargetDifference {
+pub enum TargetDifference {
     /// The settings were not compared. The field has both versions if they differ.
     Unknown(Option<(String, String)>),
     /// The targets have different engines.
-    Engines { base: String, target: String },
+    Engines {
+        /// The base's engine with its version.
+        base: String,
+        /// The target's engine with its version.
+        target: String,
+    },
     /// The targets have the same engine.
     Known {
         /// Both builds, where they differ.
@@ -30,10 +35,12 @@ pub(super) enum TargetDifference {
 
 /// Two different builds, of two versions or of the same version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct OtherBuild {
-    /// The versions, or the names of builds of one version.
+pub struct OtherBuild {
+    /// The base's version, or the name of its build if the versions are the same.
     pub base: String,
+    /// The same of the target.
     pub target: String,
+    /// The versions differ.
     pub has_other_version: bool,
     /// The number of settings that only the base has and the plan does not declare: they are a
     /// part of its version.

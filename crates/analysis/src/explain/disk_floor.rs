@@ -3,8 +3,9 @@
 
 use super::case::Context;
 use super::clients::{RepeatFigures, by_cell, by_step};
-use super::explanation::{AtFloor, AtFloorStep, Explanation, FloorRequests, Statement};
+use super::explanation::Explanation;
 use super::finding::{Evidence, place_of};
+use super::statement::{AtFloor, AtFloorStep, FloorRequests, Statement};
 use super::thresholds::{
     DEVICE_OF_TIME, FLOOR_DRIFT_MAX, FLOOR_PCT_MAX, FLOOR_PCT_MIN, FSYNCS_PER_COMMIT_MIN,
 };
@@ -64,10 +65,10 @@ fn at_floor<'a>(context: Context<'a>, requests: FloorRequests) -> Option<Explana
 
 /// Returns the typical repeat of a target in a step, if the disk limits it.
 fn step_at_floor<'a>(
-    step: &'a str,
+    step: &str,
     cell: &RepeatFigures<'a, f64>,
     requests: FloorRequests,
-) -> Option<(AtFloorStep<'a>, &'a Row)> {
+) -> Option<(AtFloorStep, &'a Row)> {
     let (row, &percent) = cell.typical();
     let floor = requests.floor_of(row)?;
     let is_near = (FLOOR_PCT_MIN..=FLOOR_PCT_MAX).contains(&percent);
@@ -78,7 +79,7 @@ fn step_at_floor<'a>(
     let fsyncs_per_commit = row.metric("log_fsyncs_per_commit");
     let at_floor = AtFloorStep {
         who: cell.who.clone(),
-        step,
+        step: step.to_owned(),
         percent,
         floor,
         clients: row.cell.clients,

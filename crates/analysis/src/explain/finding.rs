@@ -1,9 +1,13 @@
-//! A finding as it is shown, and the figures below it.
+//! A finding, and the figures below it.
+
+use std::cmp::Ordering;
 
 use record::CellKey;
 use serde::Serialize;
 
 use super::case::Pair;
+use super::explanation::Explanation;
+use super::statement::{CountedCaveat, Statement};
 use super::thresholds::NOTHING;
 use crate::compare::ComparedStep;
 use crate::figures::Row;
@@ -72,8 +76,36 @@ impl FindingKind {
     }
 }
 
-/// One finding.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// The direction of a change of throughput.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// An operation takes longer.
+    Slower,
+    /// An operation takes less time.
+    Faster,
+}
+
+/// The cause of a change of throughput, without its figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangeCause {
+    /// The kind of the finding.
+    pub kind: FindingKind,
+    /// The direction of the change; `None` for a level that shifted, which is one cause of gains and
+    /// of losses.
+    pub direction: Option<Direction>,
+    /// Only a longer step would tell the cause.
+    pub is_too_short: bool,
+}
+
+impl ChangeCause {
+    /// Returns true where an operation takes longer because of the cause.
+    pub fn is_slower(self) -> bool {
+        self.direction == Some(Direction::Slower)
+    }
+}
+
+/// One finding. The crate `report` puts it in words.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The rule that made it.
     pub kind: FindingKind,
@@ -93,18 +125,14 @@ pub struct Finding {
     pub step: Option<String>,
     /// All steps of the finding.
     pub steps: Vec<String>,
-    /// One line: the change, its size, and its cause.
-    pub title: String,
-    /// The cause of a change of throughput without figures, such as `less CPU per operation`;
-    /// `None` if throughput did not change.
-    pub cause: Option<String>,
-    /// At most three sentences: the change with its size and certainty; the cause; the other
-    /// places, and the differences.
-    pub text: String,
+    /// The cause of a change of throughput; `None` if throughput did not change.
+    pub cause: Option<ChangeCause>,
+    /// The change with its size and certainty, its cause, the other places, and the differences.
+    pub statement: Statement,
     /// The figures of the step with the largest change.
     pub evidence: Vec<Evidence>,
-    /// Reasons to doubt the finding, each a part of a sentence.
-    pub caveats: Vec<String>,
+    /// Reasons to doubt the finding.
+    pub caveats: Vec<CountedCaveat>,
     /// The importance of the finding, about the logarithm of the change. Findings are sorted by
     /// it.
     pub weight: f64,
@@ -124,14 +152,10 @@ pub(super) fn place_of(row: &Row) -> Place<'_> {
 }
 
 impl Finding {
-    /// Returns a finding about some places, the most important one first, without its text and
-    /// figures.
-    pub(crate) fn about<'a>(
-        kind: FindingKind,
-        base: &str,
-        places: impl IntoIterator<Item = Place<'a>>,
-    ) -> Option<Self> {
-        let places: Vec<Place<'_>> = places.into_iter().collect();
+    /// Returns the result of a rule as a finding against the base; `None` if it names no step.
+    pub(super) fn new(base: &str, explanation: Explanation<'_>) -> Option<Self> {
+        let is_compared = explanation.is_compared();
+        let Explanation { statement, places, evidence, caveats, weight } = explanation;
         let &(first, workload, _) = places.first()?;
 
         let targets = distinct_names(places.iter().map(|&(cell, ..)| cell.target.as_str()));
@@ -143,22 +167,49 @@ impl Finding {
         let only_step = if steps.len() == 1 { steps.first().cloned() } else { None };
 
         Some(Self {
-            kind,
+            kind: statement.kind(),
             target: first.target.clone(),
-            base: Some(base.to_owned()),
+            base: is_compared.then(|| base.to_owned()),
             workload: workload.to_owned(),
             variant: first.variant.clone().filter(|_| shares_variant),
             clients: shares_clients.then_some(first.clients),
             step: only_step,
             targets,
             steps,
-            title: String::new(),
-            cause: None,
-            text: String::new(),
-            evidence: Vec::new(),
-            caveats: Vec::new(),
-            weight: 0.0,
+            cause: statement.cause(),
+            statement,
+            evidence,
+            caveats,
+            weight,
         })
+    }
+
+    /// Compares two findings: the more important one comes first. Of the same weight, those about
+    /// several targets come before those about one, which are in the order of names, then of steps.
+    pub(super) fn importance(&self, other: &Self) -> Ordering {
+        let by_weight = other.weight.total_cmp(&self.weight);
+        by_weight.then_with(|| (self.subject(), &self.steps).cmp(&(other.subject(), &other.steps)))
+    }
+
+    /// Returns the target, or the setting, that the finding is about; `None` if it is about several
+    /// targets, or what they share.
+    fn subject(&self) -> Option<&str> {
+        match &self.statement {
+            Statement::ClientBound(_) | Statement::Facts(_) | Statement::Machines(_) => None,
+            Statement::Change(_) if self.targets.len() > 1 => None,
+            Statement::Unfair(step) if step.unfair_count > 1 => None,
+
+            // Other targets of these are only listed.
+            Statement::AtFloor(at_floor) => Some(&at_floor.steps[0].who),
+            Statement::Swings(targets) => Some(&targets[0].who),
+            Statement::Unfair(step) => Some(&step.worst),
+            Statement::Sequence(step) => Some(&step.who),
+            Statement::NoEffect(no_effect) => Some(&no_effect.settings[0].setting.name),
+            Statement::Change(_)
+            | Statement::SlaMissed(_)
+            | Statement::HiddenCost(_)
+            | Statement::Work(_) => Some(&self.target),
+        }
     }
 }
 

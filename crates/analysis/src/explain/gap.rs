@@ -5,6 +5,7 @@ use record::StepKind;
 use serde::Serialize;
 
 use super::case::{Case, Pair, evidence_title};
+use super::case_facts::CaseFacts;
 use super::cause::{FSYNCS, only_reads};
 use super::finding::Evidence;
 use super::thresholds::{GAP_COUNT, GAP_CPU, GAP_OF_TIME};
@@ -50,8 +51,11 @@ impl Cost {
 }
 
 /// A large difference in a cost between a target and the base, in a step that was measured once.
-pub(super) struct Gap<'a> {
-    pub case: &'a Case<'a>,
+#[derive(Clone, Debug, PartialEq)]
+pub struct CostGap {
+    /// The step.
+    pub case: CaseFacts,
+    /// The cost.
     pub cost: Cost,
     /// The metric of the figures.
     pub metric: &'static str,
@@ -59,6 +63,35 @@ pub(super) struct Gap<'a> {
     pub figures: Pair,
     /// The difference in time, relative to the time of the faster target's operation.
     pub size: f64,
+}
+
+/// The large differences in one cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CostGaps {
+    /// Each target with its largest difference, the largest first; at least one.
+    pub gaps: Vec<CostGap>,
+}
+
+impl CostGaps {
+    pub(super) fn new(gaps: &[Gap<'_>]) -> Self {
+        let gaps = gaps.iter().map(|gap| CostGap {
+            case: gap.case.facts(),
+            cost: gap.cost,
+            metric: gap.metric,
+            figures: gap.figures,
+            size: gap.size,
+        });
+        Self { gaps: gaps.collect() }
+    }
+}
+
+/// A [`CostGap`] of a case.
+pub(super) struct Gap<'a> {
+    pub case: &'a Case<'a>,
+    cost: Cost,
+    metric: &'static str,
+    figures: Pair,
+    size: f64,
 }
 
 impl<'a> Gap<'a> {
@@ -108,17 +141,6 @@ impl<'a> Gap<'a> {
     }
 }
 
-/// The large differences in one cost, each target with its largest, the largest first.
-pub(super) struct CostGaps<'a> {
-    pub gaps: Vec<Gap<'a>>,
-}
-
-impl CostGaps<'_> {
-    fn size(&self) -> f64 {
-        self.gaps.first().map_or(0.0, |gap| gap.size)
-    }
-}
-
 /// Returns the cases of targets that have no verdicts, because they were measured once.
 pub(super) fn single<'a>(cases: &'a [Case<'a>]) -> Vec<&'a Case<'a>> {
     // A target with verdicts has causes there, though its load may have been measured once.
@@ -136,8 +158,9 @@ pub(super) fn single<'a>(cases: &'a [Case<'a>]) -> Vec<&'a Case<'a>> {
     single
 }
 
-/// Returns the large differences by their costs, the largest first.
-pub(super) fn by_cost<'a>(cases: &'a [Case<'a>]) -> Vec<CostGaps<'a>> {
+/// Returns the large differences of each cost that has any, the largest first: each target with its
+/// largest.
+pub(super) fn by_cost<'a>(cases: &'a [Case<'a>]) -> Vec<Vec<Gap<'a>>> {
     let single = single(cases);
     let mut by_cost = Vec::new();
 
@@ -151,10 +174,10 @@ pub(super) fn by_cost<'a>(cases: &'a [Case<'a>]) -> Vec<CostGaps<'a>> {
 
         sort_largest_first(&mut gaps, |item| item.size);
         if !gaps.is_empty() {
-            by_cost.push(CostGaps { gaps });
+            by_cost.push(gaps);
         }
     }
 
-    sort_largest_first(&mut by_cost, |item| item.size());
+    sort_largest_first(&mut by_cost, |gaps| gaps[0].size);
     by_cost
 }

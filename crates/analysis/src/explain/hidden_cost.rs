@@ -3,8 +3,9 @@
 
 use super::case::{Case, Context};
 use super::caveats::cost_frequency;
-use super::explanation::{CountedCaveat, Explanation, Statement};
+use super::explanation::Explanation;
 use super::finding::place;
+use super::statement::{ChangedCost, CountedCaveat, HiddenCost, Statement};
 use super::thresholds::HIDDEN_CHANGE;
 use crate::compare::{ComparedStep, OWN_CPU, Verdict};
 use crate::order::{grouped, sort_largest_first};
@@ -42,7 +43,7 @@ fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<E
 
     let caveat = cost_frequency(case, cost.ratio?.ln()).map(|caveat| CountedCaveat {
         caveat,
-        case,
+        case: case.facts(),
         count: 1,
         case_count: 1,
     });
@@ -53,9 +54,19 @@ fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<E
         evidence: case.evidence(),
         caveats: caveat.into_iter().collect(),
         weight: WEIGHT * size(cost),
-        statement: Statement::HiddenCost {
+        statement: Statement::HiddenCost(HiddenCost {
             is_noisy: costs.iter().any(|(_, case)| is_noisy(case)),
-            costs,
-        },
+            costs: costs.iter().map(|(cost, case)| changed_cost(cost, case)).collect(),
+        }),
     })
+}
+
+/// Returns the change of a cost. This is the comparison's ratio, not the ratio of the means.
+fn changed_cost(cost: &ComparedStep, case: &Case<'_>) -> ChangedCost {
+    ChangedCost {
+        ratio: cost.ratio.unwrap_or(1.0),
+        interval: cost.interval,
+        repeat_count: cost.values.len(),
+        case: case.facts(),
+    }
 }

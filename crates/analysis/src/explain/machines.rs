@@ -2,8 +2,9 @@
 //! repeats.
 
 use super::case::Case;
-use super::explanation::{Explanation, MachineVariance, Statement};
+use super::explanation::Explanation;
 use super::finding::{Evidence, place};
+use super::statement::{MachineShare, MachineVariance, Statement};
 use crate::order::sort_largest_first;
 
 /// This finding is about the repeats, not about a change, and comes last.
@@ -31,8 +32,11 @@ pub(super) fn variance<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
         weight: WEIGHT,
         statement: Statement::Machines(MachineVariance {
             machine_count: most,
-            differing: cases.iter().filter(rests_on_machines).collect(),
-            shares,
+            differing: cases.iter().filter(rests_on_machines).map(Case::facts).collect(),
+            shares: shares
+                .iter()
+                .map(|(share, case)| MachineShare { share: *share, case: case.facts() })
+                .collect(),
         }),
     })
 }

@@ -3,11 +3,13 @@
 
 use super::case::{Case, Pair, evidence_title};
 use super::cause::FSYNCS;
-use super::explanation::{Explanation, Fact, Statement};
+use super::explanation::Explanation;
 use super::finding::{Evidence, place};
-use super::gap;
+use super::gap::{self, CostGaps};
+use super::statement::{Fact, KnownDifferences, Statement};
 use super::thresholds::{BEGINS_FACTOR, DEVICE_OF_TIME, FACT_FSYNCS_MIN};
 use crate::order::grouped;
+use crate::settings::Difference;
 
 /// Facts come after all findings.
 const WEIGHT: f64 = 0.01;
@@ -18,7 +20,7 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     let (mut places, mut facts, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
 
     let gaps = gap::by_cost(cases);
-    for gap in gaps.iter().flat_map(|of_cost| &of_cost.gaps) {
+    for gap in gaps.iter().flatten() {
         evidence.push(gap.evidence());
         places.push(place(gap.case.compared));
     }
@@ -32,7 +34,7 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
             steps.push(case.place());
         }
 
-        let settings = cases[0].difference.named();
+        let settings: Vec<Difference> = cases[0].difference.named().into_iter().cloned().collect();
         if !steps.is_empty() || !settings.is_empty() {
             places.extend(cases.iter().map(|case| place(case.compared)));
             facts.push(Fact { who, fsyncs: steps, settings });
@@ -44,7 +46,10 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
         evidence,
         caveats: Vec::new(),
         weight: WEIGHT,
-        statement: Statement::Facts { gaps, facts },
+        statement: Statement::Facts(KnownDifferences {
+            gaps: gaps.iter().map(|of_cost| CostGaps::new(of_cost)).collect(),
+            facts,
+        }),
     })
 }
 

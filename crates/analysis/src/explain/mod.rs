@@ -1,9 +1,9 @@
 //! Explains a comparison: what changed, by how much, how sure that is, why, and the caveats.
 //!
 //! ```text
-//! Compared ─► case ─► accounting ─► cause ───► explanation ─► prose ─► Finding
-//!             both    where the     what may   values of      words
-//!             sides   time goes     be called  one rule
+//! Compared ─► case ─► accounting ─► cause ───► explanation ─► Finding
+//!             both    where the     what may   a statement    what it is about,
+//!             sides   time goes     be called  of one rule    sorted by weight
 //!             of a                  a cause
 //!             step                  caveats
 //! ```
@@ -16,8 +16,9 @@
 //! the change, by measurements of its own, and only of a change that has a verdict. `thresholds`
 //! has all limits in one place, each with its reason.
 //!
-//! Rules return values, and only `prose` puts them in words. Tests can therefore check what a rule
-//! found, whatever the sentence is, and one page (`tests/page.rs`) shows all sentences.
+//! A finding has a [`Statement`](statement::Statement) and caveats as values. The crate `report` puts
+//! them in words, in `prose/findings/`. Tests can therefore check what a rule found, whatever the
+//! sentence is.
 //!
 //! `docs/findings.md` states the rules.
 
@@ -26,6 +27,7 @@ mod alone;
 mod answer;
 mod apart;
 mod case;
+mod case_facts;
 mod cause;
 mod caveats;
 mod change;
@@ -40,8 +42,8 @@ mod hidden_cost;
 mod machines;
 mod measured_once;
 mod no_effect;
-mod prose;
 mod shown_costs;
+pub mod statement;
 mod swings;
 mod thresholds;
 mod typical;
@@ -54,12 +56,10 @@ use case::{Case, Context};
 use explanation::Explanation;
 
 pub use alone::UnshownSequence;
-pub use answer::{Answer, Change, ChangeOfAll, CostGap, FactorAnswer, TargetAnswer, WithoutEffect};
+pub use answer::{Answer, Change, ChangeOfAll, FactorAnswer, TargetAnswer, WithoutEffect};
 pub use apart::Apart;
-pub use finding::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
+pub use finding::{ChangeCause, Direction, Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
 pub use gap::Cost;
-pub use prose::amount::AmountChange;
-pub use prose::numbers::{factor_within, figure, range};
 pub use shown_costs::ShownCost;
 
 /// Explains a comparison, the most important finding first. Only a change with a verdict has a
@@ -71,12 +71,9 @@ pub fn explain(figures: &Figures, compared: &Compared) -> Vec<Finding> {
 
     let mut findings = Vec::new();
     for explanation in explanations(context, &cases) {
-        findings.extend(prose::finding(&compared.base, explanation));
+        findings.extend(Finding::new(&compared.base, explanation));
     }
-    findings.sort_by(|a, b| {
-        let by_weight = b.weight.total_cmp(&a.weight);
-        by_weight.then_with(|| a.title.cmp(&b.title))
-    });
+    findings.sort_by(Finding::importance);
     findings
 }
 

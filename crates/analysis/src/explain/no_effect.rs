@@ -1,8 +1,9 @@
 //! Settings that differ and show no effect.
 
 use super::case::{Case, Context};
-use super::explanation::{Explanation, NoEffect, Statement};
+use super::explanation::Explanation;
 use super::finding::{Evidence, place};
+use super::statement::{ChangedSetting, NoEffect, Statement};
 use crate::compare::{Compared, ComparedStep, Verdict};
 use crate::order::grouped;
 use crate::settings::Difference;
@@ -54,9 +55,13 @@ fn explanation<'a>(compared: &Compared, group: Vec<SettingWithoutEffect<'a>>) ->
         weight: WEIGHT,
         statement: Statement::NoEffect(NoEffect {
             comparison_count: rows.len(),
-            ratios: (ratios().fold(f64::INFINITY, f64::min), ratios().fold(0.0, f64::max)),
+            ratio_min: ratios().fold(f64::INFINITY, f64::min),
+            ratio_max: ratios().fold(0.0, f64::max),
             effect: compared.effect,
-            settings: group.into_iter().map(|changed| (changed.who, changed.setting)).collect(),
+            settings: group
+                .into_iter()
+                .map(|of| ChangedSetting { who: of.who, setting: of.setting.clone() })
+                .collect(),
         }),
     }
 }

@@ -2,8 +2,9 @@
 
 use super::case::Context;
 use super::clients::by_step;
-use super::explanation::{Explanation, Statement, SwingingTarget};
+use super::explanation::Explanation;
 use super::finding::{Evidence, place_of};
+use super::statement::{Statement, SwingingTarget};
 use super::thresholds::SAME_PERIOD;
 use crate::figures::Row;
 use crate::figures::swing::{InStep, Swing};
@@ -22,23 +23,23 @@ pub(super) fn explain<'a>(context: Context<'a>) -> Vec<Explanation<'a>> {
 fn swinging_step<'a>(context: Context<'a>, rows: &[&'a Row]) -> Option<Explanation<'a>> {
     let repeats = rows.iter().map(|row| (context.named(&row.cell.target, &row.cell), *row));
     let targets = grouped(repeats).into_iter();
-    let mut swinging: Vec<SwingingTarget<'a>> =
+    let mut swinging: Vec<(SwingingTarget, &'a Row)> =
         targets.filter_map(|(who, repeats)| swinging_target(who, &repeats)).collect();
-    sort_largest_first(&mut swinging, |item| item.swing.range_of_mean);
+    sort_largest_first(&mut swinging, |(item, _)| item.swing.range_of_mean);
 
-    let largest = swinging.first()?.swing;
+    let largest = &swinging.first()?.0.swing;
     Some(Explanation {
-        places: swinging.iter().map(|target| place_of(target.row)).collect(),
+        places: swinging.iter().map(|(_, row)| place_of(row)).collect(),
         evidence: evidence(largest),
         caveats: Vec::new(),
         weight: WEIGHT * largest.range_of_mean.ln_1p(),
-        statement: Statement::Swings(swinging),
+        statement: Statement::Swings(swinging.into_iter().map(|(target, _)| target).collect()),
     })
 }
 
-/// Returns a target with a typical repeat, if more than half of its repeats swing with about the
+/// Returns a target with its typical repeat, if more than half of its repeats swing with about the
 /// same period.
-fn swinging_target<'a>(who: String, repeats: &[&'a Row]) -> Option<SwingingTarget<'a>> {
+fn swinging_target<'a>(who: String, repeats: &[&'a Row]) -> Option<(SwingingTarget, &'a Row)> {
     let swings = repeats.iter().filter_map(|row| Some((*row, row.swing.as_ref()?)));
     let mut swings: Vec<(&'a Row, &'a Swing)> = swings.collect();
     sort_smallest_first(&mut swings, |(_, item)| item.period_seconds);
@@ -54,13 +55,13 @@ fn swinging_target<'a>(who: String, repeats: &[&'a Row]) -> Option<SwingingTarge
     // A neighbor in any repeat takes the claim about the engine away.
     let beside_neighbor = swings.iter().find(|(_, swing)| swing.host_load.is_some());
     let (row, swing) = *beside_neighbor.unwrap_or(&median);
-    Some(SwingingTarget {
+    let target = SwingingTarget {
         who,
-        row,
-        swing,
+        swing: swing.clone(),
         swinging_repeats: swings.len(),
         repeat_count: repeats.len(),
-    })
+    };
+    Some((target, row))
 }
 
 fn evidence(swing: &Swing) -> Vec<Evidence> {

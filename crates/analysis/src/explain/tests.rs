@@ -7,7 +7,6 @@ mod clients;
 mod difference;
 mod disk_floor;
 pub(super) mod noise;
-mod page;
 mod swings;
 mod versions;
 mod witnesses;
@@ -20,7 +19,8 @@ use super::case::Pair;
 use super::cause::{Cause, Detail, PartOfTime};
 use super::caveats::Caveat;
 use super::difference::TargetDifference;
-use super::explanation::{Explanation, Statement};
+use super::explanation::Explanation;
+use super::statement::{CaseFacts, Statement};
 use super::*;
 use crate::compare::{CompareOptions, compare};
 use crate::figures::{OpFigures, Row};
@@ -170,6 +170,17 @@ fn cause(figures: &Figures) -> Cause {
     causes.remove(0)
 }
 
+/// Returns the first case of the only change of throughput.
+#[track_caller]
+fn changed_case(figures: &Figures) -> CaseFacts {
+    let mut cases = explained(figures, |it| match &it.statement {
+        Statement::Change(change) => Some(change.cases[0].clone()),
+        _ => None,
+    });
+    assert_eq!(cases.len(), 1, "{cases:?}");
+    cases.remove(0)
+}
+
 /// Returns the part of an operation's time that is the only cause.
 #[track_caller]
 fn part(figures: &Figures) -> PartOfTime {
@@ -193,7 +204,7 @@ fn differences(figures: &Figures) -> Vec<(Vec<TargetDifference>, bool)> {
     explained(figures, |it| match &it.statement {
         Statement::Change(change) => {
             let differences = change.differences.iter();
-            let differences = differences.map(|(_, it)| (*it).clone()).collect();
+            let differences = differences.map(|it| it.difference.clone()).collect();
             Some((differences, change.is_sure))
         }
         _ => None,

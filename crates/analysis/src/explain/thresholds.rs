@@ -8,14 +8,14 @@ pub(super) const SAME: f64 = 0.10;
 pub(super) const STATES_SHOWN: usize = 2;
 
 /// The least share of the change of an operation's time that a cause accounts for.
-pub(super) const EXPLAINS: f64 = 0.4;
+pub const EXPLAINS: f64 = 0.4;
 
 /// Shares of a change up to this one count as all of it: parts and whole are measured separately.
-pub(super) const WHOLE_MAX: f64 = 1.35;
+pub const WHOLE_MAX: f64 = 1.35;
 
 /// The factor by which fsyncs per commit, or bytes read, change when operations begin or cease to
 /// wait for them.
-pub(super) const BEGINS_FACTOR: f64 = 10.0;
+pub const BEGINS_FACTOR: f64 = 10.0;
 
 /// Fewer fsyncs per commit than this come from checkpoints: commits do not wait for them.
 pub(super) const FSYNCS_PER_COMMIT_MIN: f64 = 0.01;
@@ -45,7 +45,7 @@ pub(super) const GAP_COUNT: f64 = 2.0;
 
 /// Steps that are shorter than this, in seconds, may have too few samples of what operations wait
 /// for: a connection has a hundred per second.
-pub(super) const SHORT_SECONDS: f64 = 1.0;
+pub const SHORT_SECONDS: f64 = 1.0;
 
 /// A level within this share of the other target's is the same level.
 pub(super) const LEVEL_SAME: f64 = 0.05;
@@ -111,21 +111,18 @@ pub(super) const FLOOR_PCT_MAX: f64 = 120.0;
 pub(super) const FLOOR_DRIFT_MAX: f64 = 1.5;
 
 /// A factor between these floors that a finding mentions.
-pub(super) const FLOOR_DRIFT_TOLD: f64 = 1.1;
+pub const FLOOR_DRIFT_TOLD: f64 = 1.1;
 
 /// Clients that end further apart than this, in percent of the fastest, were treated unequally.
 /// InnoDB and MyRocks stay within a few percent in published results; the best of 15 configurations
 /// of PostgreSQL has 18, the others 54 to 317.
-pub(super) const UNFAIR_PCT: f64 = 25.0;
+pub const UNFAIR_PCT: f64 = 25.0;
 
 /// The same in seconds, since one slow commit is a large share of a short step.
 pub(super) const UNFAIR_SECONDS: f64 = 5.0;
 
 /// Figures that are below this for both targets round to zero in tables and are not shown.
 pub(super) const NOTHING: f64 = 0.0005;
-
-/// The number of names in one sentence; the others are counted.
-pub(super) const NAMED: usize = 4;
 
 /// Exact work is the same only if its cells would show a change of this share.
 pub(super) const WORK_SAME: f64 = 0.01;

@@ -2,11 +2,13 @@
 
 use super::case::{Case, Context, Pair};
 use super::caveats::Caveat;
-use super::explanation::{CountedCaveat, Explanation, Statement};
+use super::explanation::Explanation;
 use super::finding::Evidence;
+use super::statement::{CountedCaveat, Statement};
 use super::thresholds::{EXPLAINS, WORK_SAME};
 use crate::compare::{
-    ComparedStep, ComparedWork, NamedFunction, OWN_CPU, THROUGHPUT, Verdict, WorkVerdict,
+    ChangedFunction, ComparedStep, ComparedWork, Interval, NamedFunction, OWN_CPU, THROUGHPUT,
+    Verdict, WorkVerdict, plain_function_name,
 };
 use crate::figures::Row;
 use crate::order::{grouped, sort_largest_first};
@@ -16,7 +18,7 @@ const WEIGHT: f64 = 0.4;
 
 /// What work and time say together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Agreement {
+pub enum Agreement {
     /// Both changed alike, and work accounts for much of the change of time.
     Certain,
     /// Both changed in one direction, and work accounts for a small part of the change of time.
@@ -33,29 +35,115 @@ pub(super) enum Agreement {
     UnknownTime,
 }
 
+/// What takes another time with the same work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherTime {
+    /// Operations wait: CPU per operation shows no change.
+    Waits,
+    /// The same instructions take another time: CPU per operation changed with the time.
+    Memory,
+    /// Either of both.
+    Either,
+}
+
+/// A function that a profile names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProfiledFunction {
+    /// Its name.
+    pub name: String,
+    /// Exact work names the same function.
+    pub is_same: bool,
+}
+
+/// What exact work, time and profiles say of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepWitnesses {
+    /// What work and time say together.
+    pub agreement: Agreement,
+    /// The step.
+    pub step: String,
+    /// The change of work: 0.02 is 2 % more.
+    pub change: f64,
+    /// The base's instructions per operation.
+    pub base_instructions: f64,
+    /// The target's instructions per operation.
+    pub target_instructions: f64,
+    /// The relative difference of exact cells of one target.
+    pub floor: f64,
+    /// The least change that would be shown.
+    pub shown_from: f64,
+    /// Throughput over the base's, with the fewest clients; `None` if there is none to compare.
+    pub ratio: Option<f64>,
+    /// The interval of the true ratio.
+    pub interval: Option<Interval>,
+    /// What takes another time where work is the same.
+    pub other_time: OtherTime,
+    /// The function with most of the change of work.
+    pub function: Option<ChangedFunction>,
+    /// The function that the profile names, if throughput changed.
+    pub profiled: Option<ProfiledFunction>,
+}
+
 /// The witnesses of a step.
 #[derive(Clone, Copy)]
-pub(super) struct Witnesses<'a> {
-    pub agreement: Agreement,
-    pub work: &'a ComparedWork,
+struct Witnesses<'a> {
+    agreement: Agreement,
+    work: &'a ComparedWork,
     /// The comparison of throughput with the fewest clients.
-    pub time: Option<&'a ComparedStep>,
+    time: Option<&'a ComparedStep>,
     /// The case of that comparison.
-    pub case: Option<&'a Case<'a>>,
+    case: Option<&'a Case<'a>>,
     /// The verdict on own CPU with as many clients; more CPU is slower.
-    pub cpu: Option<Verdict>,
+    cpu: Option<Verdict>,
 }
 
 impl<'a> Witnesses<'a> {
     /// Returns the change of work: 0.02 is 2 % more.
-    pub(super) fn change(&self) -> f64 {
+    fn change(&self) -> f64 {
         self.work.change().unwrap_or(0.0)
     }
 
     /// Returns the function that the profile names, if throughput changed.
-    pub(super) fn profiled(&self) -> Option<&'a NamedFunction> {
+    fn profiled(&self) -> Option<&'a NamedFunction> {
         self.time.filter(|time| time.verdict.is_change())?;
         self.case?.named_function()
+    }
+
+    /// Divides by the CPU time of operations.
+    fn other_time(&self) -> OtherTime {
+        let time = self.time.map(|time| time.verdict);
+        match self.cpu {
+            Some(Verdict::Equal) => OtherTime::Waits,
+            Some(cpu @ (Verdict::Slower | Verdict::Faster)) if Some(cpu) == time => {
+                OtherTime::Memory
+            }
+            _ => OtherTime::Either,
+        }
+    }
+
+    /// Returns the witnesses without their rows.
+    fn facts(&self) -> StepWitnesses {
+        let function = self.work.main_function();
+        let profiled = self.profiled().map(|profiled| ProfiledFunction {
+            name: profiled.name.clone(),
+            is_same: function
+                .is_some_and(|function| plain_function_name(&profiled.name) == function.name),
+        });
+
+        StepWitnesses {
+            agreement: self.agreement,
+            step: self.work.step.clone(),
+            change: self.change(),
+            base_instructions: self.work.base_mean().unwrap_or_default(),
+            target_instructions: self.work.target_mean().unwrap_or_default(),
+            floor: self.work.floor.unwrap_or(0.0),
+            shown_from: self.work.shown_from.unwrap_or(0.0),
+            ratio: self.time.and_then(|time| time.ratio),
+            interval: self.time.and_then(|time| time.interval),
+            other_time: self.other_time(),
+            function: function.cloned(),
+            profiled,
+        }
     }
 
     fn pair(&self) -> Option<Pair> {
@@ -175,7 +263,7 @@ fn accounts(work: &ComparedWork, time: Option<&ComparedStep>) -> bool {
 }
 
 /// Returns the caveat that time was measured with several clients.
-fn one_connection<'a>(group: &[Witnesses<'a>]) -> Option<CountedCaveat<'a>> {
+fn one_connection(group: &[Witnesses<'_>]) -> Option<CountedCaveat> {
     let changed = group.iter().filter(|each| {
         each.time.is_some_and(|time| time.verdict.is_change() && time.cell.clients > 1)
     });
@@ -183,7 +271,7 @@ fn one_connection<'a>(group: &[Witnesses<'a>]) -> Option<CountedCaveat<'a>> {
 
     Some(CountedCaveat {
         caveat: Caveat::OneConnection,
-        case: of_several.first()?,
+        case: of_several.first()?.facts(),
         count: of_several.len(),
         case_count: group.len(),
     })
@@ -213,6 +301,6 @@ fn explanation<'a>(mut group: Vec<Witnesses<'a>>) -> Option<Explanation<'a>> {
         evidence: throughput.chain(first.pair().map(Evidence::work)).collect(),
         caveats: one_connection(&group).into_iter().collect(),
         weight: WEIGHT * size(&first),
-        statement: Statement::Work(group),
+        statement: Statement::Work(group.iter().map(Witnesses::facts).collect()),
     })
 }

@@ -13,12 +13,15 @@ use std::collections::BTreeMap;
 
 use analysis::{
     counted,
-    explain::{Answer, Change, ChangeOfAll, TargetAnswer, factor_within, range},
+    explain::{Answer, Change, ChangeOfAll, TargetAnswer},
     figures::Figures,
 };
 use record::Status;
 use words::capitalized;
 
+use super::findings::cause::in_brief;
+use super::findings::wording::Wording;
+use super::numbers::{factor_within, range};
 use super::validity::Validity;
 use super::{Passage, at_load, searches};
 use crate::model::comparison::Comparison;
@@ -104,7 +107,7 @@ impl<'a> AnswerWriter<'a> {
     /// Puts what is shown nevertheless before an answer that no step shows a change of throughput.
     fn headed_by_findings(&self, about_targets: Passage) -> Passage {
         let steps = Some(about_targets.heading);
-        let hidden_cost = self.answer.hidden_cost.as_ref().map(|title| format!("{title}."));
+        let hidden_cost = self.hidden_cost();
         let together = self.answer.together.as_ref().map(|all| self.together(all));
 
         // Of the means of several targets, one often differs by chance: it heads no answer.
@@ -132,6 +135,12 @@ impl<'a> AnswerWriter<'a> {
         let heading = said.next().unwrap_or_default();
         let sentences = said.chain(about_targets.sentences).collect();
         Passage { heading, sentences, ..Passage::default() }
+    }
+
+    /// Returns the title of the finding about CPU that changed where throughput did not.
+    fn hidden_cost(&self) -> Option<String> {
+        let finding = self.answer.hidden_cost.as_ref()?;
+        Some(format!("{}.", Wording::of(finding).title))
     }
 
     /// Returns the change of all steps of a target together.
@@ -350,7 +359,7 @@ impl<'a> AnswerWriter<'a> {
             shown => format!("all {shown}"),
         };
 
-        let cause = capitalized(self.answer.cause.as_deref()?);
+        let cause = capitalized(&in_brief(self.answer.cause?));
         Some(format!("{cause} explains {what}."))
     }
 

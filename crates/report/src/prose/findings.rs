@@ -1,8 +1,32 @@
 //! The most important findings, and the number of the others.
+//!
+//! Each kind of statement has its words in a file; [`wording`] chooses the file. `tests.rs` puts every
+//! statement in words, so that its snapshot is a page with all sentences.
 
-use analysis::explain::{AmountChange, Evidence, FINDINGS_SHOWN_MAX, Finding, figure};
+pub(crate) mod cause;
+mod caveat;
+mod change;
+mod clients;
+mod difference;
+mod disk_floor;
+pub(crate) mod gap;
+mod hidden_cost;
+mod machines;
+mod sequence;
+mod setting;
+mod single;
+mod swing;
+#[cfg(test)]
+mod tests;
+mod witnesses;
+pub(crate) mod wording;
 
+use analysis::explain::{Evidence, FINDINGS_SHOWN_MAX, Finding};
+
+use self::wording::Wording;
 use super::Passage;
+use super::amount::AmountChange;
+use super::numbers::figure;
 use crate::model::table::{Cell, Table};
 
 /// The figure that always comes first.
@@ -37,9 +61,10 @@ impl FindingPassages {
 }
 
 fn passage(finding: &Finding, number: usize, microseconds: &str) -> Passage {
+    let wording = Wording::of(finding);
     Passage {
-        heading: finding.title.clone(),
-        sentences: vec![finding.text.clone()],
+        heading: wording.title,
+        sentences: wording.sentences,
         doubt: caveats(finding),
         figures: vec![evidence(finding, number, microseconds)],
         ..Passage::default()
@@ -48,8 +73,8 @@ fn passage(finding: &Finding, number: usize, microseconds: &str) -> Passage {
 
 /// Lists the reasons to doubt a finding in one sentence.
 fn caveats(finding: &Finding) -> Option<String> {
-    let has_any = !finding.caveats.is_empty();
-    has_any.then(|| format!("Caveat: {}.", finding.caveats.join("; ")))
+    let caveats = wording::caveats(finding);
+    if caveats.is_empty() { None } else { Some(format!("Caveat: {}.", caveats.join("; "))) }
 }
 
 /// Returns the figures of a finding that changed, the most important first.

@@ -15,12 +15,14 @@
 //! Run ───────── run                             what was run, and how it ended
 //! ```
 
+pub(crate) mod amount;
 pub(crate) mod answer;
 pub(crate) mod brief;
 pub(crate) mod factors;
 pub(crate) mod findings;
 pub(crate) mod history;
 pub(crate) mod method;
+pub(crate) mod numbers;
 pub(crate) mod problems;
 pub(crate) mod profiles;
 pub(crate) mod run;

@@ -6,7 +6,11 @@ use analysis::{
         Compared, ComparedMachines, ComparedStep, Effects, Interval, Pairing, Sample, THROUGHPUT,
         Verdict,
     },
-    explain::{Finding, FindingKind},
+    explain::statement::{
+        CaseFacts, Cause, Caveat, CountedCaveat, Detail, Pair, PartOfTime, Statement,
+        ThroughputChange,
+    },
+    explain::{ChangeCause, Direction, Finding, FindingKind},
     figures::{Figures, Row, Sla, UnfinishedCell},
 };
 use record::{CellRef, ResolvedValue, Run, Status, StepKind};
@@ -237,6 +241,14 @@ fn shown<T>(
 }
 
 fn finding() -> Finding {
+    let slower = CaseFacts {
+        base: BASE.into(),
+        target: TARGETS[1].into(),
+        place: "l.i0".into(),
+        ratio: 0.94,
+        operation: "row".into(),
+        ..CaseFacts::default()
+    };
     Finding {
         kind: FindingKind::Cpu,
         target: TARGETS[1].into(),
@@ -247,11 +259,33 @@ fn finding() -> Finding {
         clients: None,
         step: Some("l.i0".into()),
         steps: vec!["l.i0".into()],
-        title: "pg17.base is slower in l.i0: more CPU per operation".into(),
-        cause: Some("more CPU per operation".into()),
-        text: "It has 0.94 of the throughput, and takes 41.2 -> 49.4 us of CPU per row.".into(),
+        cause: Some(ChangeCause {
+            kind: FindingKind::Cpu,
+            direction: Some(Direction::Slower),
+            is_too_short: false,
+        }),
         evidence: Vec::new(),
-        caveats: vec!["the versions differ as well".into()],
+        caveats: vec![CountedCaveat {
+            caveat: Caveat::OtherSettings { has_other_version: true },
+            case: slower.clone(),
+            count: 1,
+            case_count: 1,
+        }],
+        statement: Statement::Change(ThroughputChange {
+            cases: vec![slower],
+            cause: Cause::Part(PartOfTime {
+                part: FindingKind::Cpu,
+                us: Pair { base: 41.2, value: 49.4 },
+                share: 0.9,
+                has_wait: false,
+                detail: Some(Detail::Server),
+                settings: Vec::new(),
+                others: Vec::new(),
+            }),
+            comparison_count: 3,
+            differences: Vec::new(),
+            is_sure: false,
+        }),
         weight: 0.06,
     }
 }

@@ -1,7 +1,12 @@
 //! Findings in the text and in the page.
 
+use std::collections::BTreeMap;
+
+use analysis::compare::{CompareOptions, Effects, compare};
+use analysis::explain::explain;
 use analysis::figures::{Figures, Row};
-use report::{TableStyle, tables};
+use record::{CellKey, Run, SettingRole, Status, StepKind};
+use report::{Comparison, TableStyle, compared_json, tables};
 
 use crate::html;
 use crate::synthetic::{SMALL, Size, figures, source};
@@ -107,4 +112,101 @@ fn of_many_findings_the_rest_is_counted() {
     assert!(text.contains("\n12. "), "{text}");
     assert!(!text.contains("\n13. "), "{text}");
     assert!(text.contains("less important findings"), "{text}");
+}
+
+/// The metrics of the steps whose figures make no sense.
+const ODD_METRICS: [&str; 11] = [
+    "op_client_cpu_us",
+    "op_server_cpu_us",
+    "op_cpu_wait_us",
+    "op_read_us",
+    "op_fsync_us",
+    "op_unexplained_us",
+    "own_cpu_us_per_op",
+    "own_read_kb_per_op",
+    "stall%",
+    "fsyncs_per_commit",
+    "cpu_mhz",
+];
+
+/// Returns three repeats of two loads, of which the second has a third of the throughput. All other
+/// metrics are 10, but one is this much in the base and in the target.
+fn loads(odd: &str, of_base: f64, of_target: f64) -> Figures {
+    let mut figures = Figures::default();
+    for repeat in 1..=3_u32 {
+        for (target, rate, value) in [("a.c", 30_000.0, of_base), ("b.c", 10_000.0, of_target)] {
+            let off = 1.0 + 0.001 * f64::from(repeat % 2);
+            let clients = 4;
+            let time_us = f64::from(clients) * 1e6 / (rate * off);
+            let mut metrics =
+                BTreeMap::from([("ips", Some(rate * off)), ("op_time_us", Some(time_us))]);
+            for name in ODD_METRICS {
+                metrics.insert(name, Some(if name == odd { value } else { 10.0 } * off));
+            }
+            figures.rows.push(Row {
+                cell: CellKey::new(target, None, clients, repeat),
+                step: "l.i1".to_owned(),
+                kind: StepKind::Load,
+                main_op: Some("insert".to_owned()),
+                status: Status::Complete,
+                reported: true,
+                valid: true,
+                seconds: 100.0,
+                metrics,
+                ..Row::default()
+            });
+        }
+    }
+
+    figures.settings.differences = vec![analysis::settings::Comparison {
+        a: "a.c".to_owned(),
+        b: "b.c".to_owned(),
+        settings: vec![analysis::settings::Difference {
+            name: "sync_binlog".to_owned(),
+            a: Some("0".to_owned()),
+            b: Some("1".to_owned()),
+            mark: analysis::settings::DifferenceKind::Declared,
+            role: Some(SettingRole::Durability),
+        }],
+        ..analysis::settings::Comparison::default()
+    }];
+    figures
+}
+
+/// Returns the findings of two targets as JSON.
+fn findings_json(figures: &Figures) -> serde_json::Value {
+    let options = CompareOptions { base: "a.c".to_owned(), ..CompareOptions::default() };
+    let compared = compare(figures, &options);
+    let findings = explain(figures, &compared);
+    let comparison = Comparison {
+        run: &Run::default(),
+        runs: &[],
+        figures,
+        compared: &compared,
+        effects: &Effects::default(),
+        findings: &findings,
+    };
+    compared_json(&comparison)["findings"].take()
+}
+
+#[test]
+fn figures_that_make_no_sense_make_no_nonsense() {
+    const ODD: [f64; 5] = [0.0, 1e-12, 1.0, 100.0, 1e12];
+    for name in ODD_METRICS {
+        for of_base in ODD {
+            for of_target in ODD {
+                let findings = findings_json(&loads(name, of_base, of_target));
+                // The throughput is a third each time: that is always a finding.
+                assert!(!findings.as_array().unwrap().is_empty(), "{name}");
+
+                for finding in findings.as_array().unwrap() {
+                    let [title, text] = ["title", "text"].map(|key| finding[key].as_str().unwrap());
+                    let all = format!("{title}\n{text}\n{}", finding["caveats"]);
+                    for nonsense in ["NaN", "inf", "-0 ", "()", " ,"] {
+                        assert!(!all.contains(nonsense), "{nonsense:?} is in:\n{all}");
+                    }
+                }
+            }
+        }
+    }
 }

@@ -27,9 +27,7 @@ fn as_alone(mut row: Row) -> Row {
 
 fn sequences(figures: &Figures) -> Vec<(Vec<String>, f64)> {
     explained(figures, |explanation| match &explanation.statement {
-        Statement::Sequence(step) => {
-            Some((step.before.clone(), step.compared.ratio.unwrap_or_default()))
-        }
+        Statement::Sequence(step) => Some((step.before.clone(), step.ratio)),
         _ => None,
     })
 }

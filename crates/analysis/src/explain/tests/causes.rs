@@ -4,7 +4,8 @@ use record::StepProfile;
 use words::Stacks;
 
 use super::*;
-use crate::explain::accounting::Gap;
+use crate::explain::gap::Cost;
+use crate::explain::statement::{CostGap, Gap, StallReason};
 use crate::figures::ProfiledStep;
 use crate::figures::{ConcurrentChange, Lsm, Quality, SessionState, Shift, Sla, Stall, Waits};
 
@@ -61,9 +62,9 @@ fn the_function_that_a_profile_blames_is_named() {
             stacks,
         });
     }
-    let finding = only(&figures, FindingKind::Cpu);
-    let named = "us more per query is in `range`, called by `plan`.";
-    assert!(finding.text.contains(named), "{}", finding.text);
+    let function = changed_case(&figures).function.unwrap();
+    assert_eq!((function.name.as_str(), function.caller.as_deref()), ("range", Some("plan")));
+    assert!(function.difference_us > 0.0, "{function:?}");
 }
 
 #[test]
@@ -90,16 +91,15 @@ fn the_wait_that_changed_most_is_named_unless_others_work_at_a_rate() {
         row.waits.push(waits);
     }
     let finding = only(&figures, FindingKind::Fsyncs);
-    let named = "According to the engine, sessions spent 148 us more per query in `IO:WALSync`.";
-    assert!(finding.text.contains(named), "{}", finding.text);
+    let wait = changed_case(&figures).wait.unwrap();
+    assert_eq!(wait.name, "IO:WALSync");
+    assert!(is_about(wait.time.difference_us, 148.0), "{wait:?}");
     let mut evidence = finding.evidence.iter();
     assert!(evidence.any(|it| it.name == "sessions in `IO:WALSync`"));
     for row in &mut figures.rows {
         row.sla = Some(Sla { kind: "insert".to_owned(), met: true, ..Sla::default() });
     }
-    let findings = found(&figures);
-    assert!(!findings.is_empty());
-    assert!(findings.iter().all(|it| !it.text.contains("sessions spent")));
+    assert_eq!(changed_case(&figures).wait, None);
 }
 
 #[test]
@@ -401,7 +401,10 @@ fn measured_once_fsyncs_and_settings_are_facts() {
     let figures = with_setting(single(&costs), "synchronous", "2", "1");
     only(&figures, FindingKind::Facts);
     let facts = explained(&figures, |it| match &it.statement {
-        Statement::Facts { facts, .. } => Some((facts[0].fsyncs.clone(), facts[0].settings.len())),
+        Statement::Facts(known) => {
+            let fact = &known.facts[0];
+            Some((fact.fsyncs.clone(), fact.settings.len()))
+        }
         _ => None,
     });
     assert_eq!(facts, [(vec!["l.i1".to_owned()], 1)]);
@@ -436,19 +439,19 @@ fn differences_of_single_runs_stand_in_the_order_of_the_time_that_they_cost() {
     let figures = single(&costs);
     let answer =
         Answer::new(&figures, &compared(&figures), &crate::compare::Effects::default(), &[]);
-    let texts: Vec<&str> = answer.gaps.iter().map(|gap| gap.text.as_str()).collect();
-    assert_eq!(
-        texts,
-        [
-            "b.c reads from storage 8.12 times per query in q100, a.c 0.028 times, at 0.075x the throughput",
-            "c.c uses 4.90x as much CPU per query as a.c in q100 (80 -> 392 us), at 0.25x the throughput",
-        ]
-    );
-    let text = &found(&figures)[0].text;
-    assert!(
-        text.starts_with("b.c reads from storage 8.12 times") && !text.contains("Fsyncs"),
-        "{text}"
-    );
+    let largest: Vec<&CostGap> = answer.gaps.iter().map(|of_cost| &of_cost.gaps[0]).collect();
+    let [reads, cpu] = &largest[..] else {
+        panic!("{largest:?}");
+    };
+    assert_eq!((reads.cost, reads.case.target.as_str(), reads.metric), (Cost::Reads, "b.c", "rpq"));
+    assert_eq!(reads.figures, Pair { base: 0.028, value: 8.12 });
+    assert_eq!((cpu.cost, cpu.case.target.as_str()), (Cost::Cpu, "c.c"));
+    assert_eq!(cpu.figures, Pair { base: 80.0, value: 392.0 });
+    let Statement::Facts(known) = &found(&figures)[0].statement else {
+        panic!("{:?}", found(&figures));
+    };
+    assert_eq!(known.gaps, answer.gaps);
+    assert!(known.facts.iter().all(|fact| fact.fsyncs.is_empty()), "{:?}", known.facts);
 
     // With repeats there are verdicts, and causes.
     let figures = repeated(&costs);
@@ -500,7 +503,7 @@ fn own_cpu_that_grows_without_a_change_of_throughput_is_a_finding() {
     let is_noisy = |figures: &Figures| {
         only(figures, FindingKind::HiddenCost);
         explained(figures, |it| match &it.statement {
-            Statement::HiddenCost { is_noisy, .. } => Some(*is_noisy),
+            Statement::HiddenCost(hidden) => Some(hidden.is_noisy),
             _ => None,
         })
     };
@@ -631,7 +634,8 @@ fn write_stalls_come_with_what_makes_them() {
         });
     }
     let count = Pair { base: 1207.0, value: 12_585.0 };
-    assert_eq!(reason(&figures), Some(("pending-compaction-bytes", "delays", count)));
+    let of_most = StallReason { limit: "pending-compaction-bytes", kind: "delays", count };
+    assert_eq!(reason(&figures), Some(of_most));
 }
 
 #[test]
@@ -655,7 +659,6 @@ fn many_targets_and_steps_with_one_cause_share_a_finding() {
         _ => None,
     });
     assert_eq!(comparisons, [(16, 16)]);
-    assert!(finding.text.len() < 700, "{}", finding.text);
 }
 
 #[test]
@@ -686,7 +689,7 @@ fn the_counter_that_moved_most_is_evidence_and_zero_does_not_make_it() {
 }
 
 #[test]
-fn figures_that_make_no_sense_make_no_nonsense() {
+fn figures_that_make_no_sense_have_findings_with_a_weight() {
     const NAMES: [&str; 12] = [
         "op_time_us",
         "op_client_cpu_us",
@@ -720,11 +723,6 @@ fn figures_that_make_no_sense_make_no_nonsense() {
                 let findings = found(&with_setting(figures, "sync_binlog", "0", "1"));
                 for finding in &findings {
                     assert!(finding.weight.is_finite(), "{finding:?}");
-                    let caveats = finding.caveats.join("\n");
-                    let all = format!("{}\n{}\n{caveats}", finding.title, finding.text);
-                    for nonsense in ["NaN", "inf", "-0 ", "()", " ,"] {
-                        assert!(!all.contains(nonsense), "{nonsense:?} is in:\n{all}");
-                    }
                 }
                 count += findings.len();
             }

@@ -2,7 +2,7 @@
 //! effect. Most are what the field found out by hand, from the figures that it published.
 
 use super::*;
-use crate::explain::explanation::UnfairStep;
+use crate::explain::statement::{MissedRates, UnfairStep};
 use crate::figures::{Fairness, Sla, SlaHistory};
 
 #[test]
@@ -14,7 +14,7 @@ fn a_client_without_time_left_is_called_the_limit() {
     };
     only(&twice(&client), FindingKind::ClientBound);
     let shares = explained(&twice(&client), |it| match &it.statement {
-        Statement::ClientBound(cases) => Some(cases[0].0),
+        Statement::ClientBound(cases) => Some(cases[0].share),
         _ => None,
     });
     assert!(is_about(shares[0], 0.94), "{shares:?}");
@@ -158,7 +158,7 @@ fn a_missed_rate_names_the_targets_that_missed_and_reached_it() {
     let first = &finding.evidence[0];
     assert_eq!((first.base, first.value), (Some(8000.0), Some(6950.0)));
     let missed = explained(&figures, |it| match &it.statement {
-        Statement::SlaMissed { missed, reached_by } => {
+        Statement::SlaMissed(MissedRates { missed, reached_by }) => {
             assert_eq!(reached_by.as_slice(), ["a", "a24"]);
             let rates = missed.iter().map(|it| (it.who.clone(), it.missed_repeats));
             Some(rates.collect::<Vec<(String, usize)>>())

@@ -177,9 +177,10 @@ fn differences_between_runs_belong_to_the_target_that_changed() {
             Statement::Change(change) => Some(
                 change
                     .differences
-                    .clone()
-                    .into_iter()
-                    .map(|(target, difference)| (target.unwrap().to_owned(), difference.clone()))
+                    .iter()
+                    .map(|of_target| {
+                        (of_target.shared.clone().unwrap(), of_target.difference.clone())
+                    })
                     .collect::<Vec<_>>(),
             ),
             _ => None,
@@ -208,7 +209,7 @@ fn differences_between_runs_belong_to_the_target_that_changed() {
     // `pg.a` costs more CPU at the same throughput.
     assert_eq!(kinds(&findings), [FindingKind::HiddenCost, FindingKind::NoEffect]);
     let without = explained(&figures, |it| match &it.statement {
-        Statement::NoEffect(it) => Some((it.settings[0].0.clone(), it.comparison_count)),
+        Statement::NoEffect(it) => Some((it.settings[0].who.clone(), it.comparison_count)),
         _ => None,
     });
     assert_eq!(without, [("run 2 of pg.b".to_owned(), 2)]);

@@ -1,7 +1,7 @@
 //! Steps that the disk limits.
 
 use super::*;
-use crate::explain::explanation::{AtFloor, FloorRequests};
+use crate::explain::statement::{AtFloor, FloorRequests};
 use crate::figures::{FloorRate, StepFloor};
 
 /// Gives each row the floor of a disk with 10,000 reads and 500 syncs per second.

@@ -106,9 +106,7 @@ fn targets_that_are_equal_and_measured_once_have_no_cause() {
         let findings = found(&measured(seed, 1, BUSY, [USUAL; 2]));
         assert_eq!(kinds(&findings), [FindingKind::Facts], "{findings:#?}");
         let fsyncs = explained(&measured(seed, 1, BUSY, [USUAL; 2]), |it| match &it.statement {
-            Statement::Facts { facts, .. } => {
-                Some(facts.iter().any(|fact| !fact.fsyncs.is_empty()))
-            }
+            Statement::Facts(known) => Some(known.facts.iter().any(|fact| !fact.fsyncs.is_empty())),
             _ => None,
         });
         assert_eq!(fsyncs, [false]);

@@ -49,10 +49,10 @@ fn the_servers_whole_process_is_a_cause_where_its_threads_cannot_be_told_apart()
         assert!(is_about(changed.share, 7.8 / 8.4), "{changed:?}");
 
         let finding = only(&figures, FindingKind::Cpu);
-        assert!(finding.title.ends_with("85% more CPU per row"), "{}", finding.title);
-        let says_so = format!("The threads of {} can't be told apart", unknown.join(" and "));
-        assert!(finding.text.contains(&says_so), "{}", finding.text);
-        assert!(finding.text.contains("(server: 8 -> 15.8 us, 97% more)"), "{}", finding.text);
+        let case = changed_case(&figures);
+        assert_eq!(case.without_threads, unknown);
+        let server_us = case.server_cpu_us.unwrap();
+        assert!(is_about(server_us.base, 8.0) && is_about(server_us.value, 15.8), "{server_us:?}");
         let mut evidence = finding.evidence.iter();
         assert!(evidence.any(|figure| figure.name == "CPU of the server's process"));
     }
@@ -78,8 +78,11 @@ fn the_servers_whole_process_is_a_hidden_cost_where_throughput_shows_no_change()
         row.metrics.insert("ips", Some(400_000.0));
     }
     let finding = only(&figures, FindingKind::HiddenCost);
-    assert!(finding.title.starts_with("b.c: 85% more own CPU per row"), "{}", finding.title);
-    assert!(finding.text.contains("The threads of a.c can't be told apart"), "{}", finding.text);
+    let Statement::HiddenCost(hidden) = &finding.statement else {
+        panic!("{finding:?}");
+    };
+    assert!(is_about(hidden.costs[0].ratio, 1.85), "{hidden:?}");
+    assert_eq!(hidden.costs[0].case.without_threads, ["a.c"]);
 }
 
 /// MySQL 5.7.22 against 8.0.15, untouched: since 8.0, the binary log is on.
@@ -116,12 +119,17 @@ fn a_default_that_changed_counts_like_a_declared_setting() {
     };
     let names: Vec<&str> = settings.iter().map(|setting| setting.name.as_str()).collect();
     assert_eq!(names, ["log_bin", "sync_binlog"]);
-    let finding = only(&figures, FindingKind::Fsyncs);
-    let named = "log_bin (OFF -> ON) and sync_binlog (0 -> 1), which the plan does not declare";
-    assert!(finding.text.contains(&format!("as expected from {named}")), "{}", finding.text);
-    let differ = "differ in version (5.7.22 -> 8.0.15) and in log_bin (OFF -> ON), sync_binlog (0 -> 1) and 2 more \
-                  settings that the plan does not declare.";
-    assert!(finding.text.contains(differ), "{}", finding.text);
+    only(&figures, FindingKind::Fsyncs);
+    let [(differences, _)] = &differences(&figures)[..] else {
+        panic!("one change");
+    };
+    let [TargetDifference::Known { build: Some(build), implicit, undeclared, .. }] =
+        &differences[..]
+    else {
+        panic!("{differences:?}");
+    };
+    assert_eq!((build.base.as_str(), build.target.as_str()), ("5.7.22", "8.0.15"));
+    assert_eq!((implicit, *undeclared), (&settings, 2));
 }
 
 #[test]
@@ -157,8 +165,7 @@ fn a_step_too_short_for_samples_stands_last_and_says_what_would_explain_it() {
     remove_samples(&mut figures, 0.2);
     let findings = found(&figures);
     assert_eq!(kinds(&findings), [FindingKind::Cpu, FindingKind::Unexplained]);
-    assert!(findings[1].title.ends_with("too short to name a cause"), "{}", findings[1].title);
-    assert!(findings[1].text.contains("measure for 2 seconds or more"), "{}", findings[1].text);
+    assert!(findings[1].cause.unwrap().is_too_short);
     // A longer step lacks the parts for another reason.
     remove_samples(&mut figures, 20.0);
     assert_eq!(kinds(&found(&figures)), [FindingKind::Unexplained, FindingKind::Cpu]);

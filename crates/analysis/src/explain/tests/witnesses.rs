@@ -4,7 +4,7 @@ use record::{CellKey, StepWork};
 use words::{CellKind, WorkCalls, WorkFunction, WorkGraph, WorkPart, WorkRole};
 
 use super::*;
-use crate::explain::witnesses::Agreement;
+use crate::explain::statement::{Agreement, OtherTime, StepWitnesses};
 use crate::figures::ExactStep;
 
 const OPERATIONS: u64 = 1000;
@@ -74,6 +74,14 @@ fn of_work(figures: &Figures) -> Finding {
     findings.remove(0)
 }
 
+/// Returns what is said of the first step of a finding about work.
+fn first_step(finding: &Finding) -> &StepWitnesses {
+    match &finding.statement {
+        Statement::Work(steps) => &steps[0],
+        statement => panic!("{statement:?}"),
+    }
+}
+
 fn agreements(figures: &Figures) -> Vec<Agreement> {
     explained(figures, |explanation| match &explanation.statement {
         Statement::Work(all) => Some(all[0].agreement),
@@ -86,18 +94,18 @@ fn time_and_work_that_changed_alike_are_certain() {
     let figures = with_work(times(30_000.0, 25_000.0), BASE, scaled(1.2));
     assert_eq!(agreements(&figures), [Agreement::Certain]);
     let finding = of_work(&figures);
-    assert_eq!(finding.title, "b.c: 16.7% more work and 1.20x slower in q100: certain");
-    assert_eq!(
-        finding.text,
-        "b.c executes 70,006 instructions per operation in q100, and a.c 60,005: 16.7% more work \
-         (exact cells differ by 0.0171%). `find`, called by `serve`, has 10,001 more."
-    );
-    assert_eq!(
-        finding.caveats,
-        [
-            "work was counted on one connection with warm caches, and time was measured with 4 clients"
-        ]
-    );
+    let step = first_step(&finding);
+    assert!(is_about(step.ratio.unwrap(), 1.0 / 1.2), "{step:?}");
+    assert!((step.change - 0.1667).abs() < 0.0001, "{step:?}");
+    assert_eq!((step.base_instructions, step.target_instructions), (60_005.0, 70_006.0));
+    assert!((step.floor - 0.000_171).abs() < 1e-6, "{step:?}");
+    let function = step.function.as_ref().unwrap();
+    assert_eq!((function.name.as_str(), function.difference), ("find", 10_001.0));
+    assert_eq!(function.path.last().unwrap(), "serve");
+    let [caveat] = &finding.caveats[..] else {
+        panic!("{:?}", finding.caveats);
+    };
+    assert_eq!((&caveat.caveat, caveat.case.clients), (&Caveat::OneConnection, 4));
 
     let figures = with_work(times(25_000.0, 30_000.0), scaled(1.2), BASE);
     assert_eq!(agreements(&figures), [Agreement::Certain]);
@@ -135,9 +143,11 @@ fn a_function_that_does_less_is_not_named_for_more_work() {
     add_function(&mut figures, "unpack", "copy", 20_000.0, 11_000.0);
     add_function(&mut figures, "serve", "lock", 10_000.0, 15_000.0);
 
-    let text = of_work(&figures).text;
-    assert!(text.contains("2.22% more work"), "{text}");
-    assert!(text.contains("`find`, called by `serve`, has") && text.ends_with("more."), "{text}");
+    let finding = of_work(&figures);
+    let step = first_step(&finding);
+    assert!((step.change - 0.0222).abs() < 0.0001, "{step:?}");
+    let function = step.function.as_ref().unwrap();
+    assert!(function.name == "find" && function.difference > 0.0, "{function:?}");
 }
 
 #[test]
@@ -151,24 +161,22 @@ fn the_same_work_in_another_time_is_no_matter_of_instructions() {
     let figures = with_work(times(30_000.0, 25_000.0), BASE, BASE);
     assert_eq!(agreements(&figures), [Agreement::SameWork]);
     let finding = of_work(&figures);
-    assert!(finding.title.ends_with(": waits, not instructions"), "{}", finding.title);
+    assert_eq!(first_step(&finding).other_time, OtherTime::Waits);
 
     let more: &[(&str, f64)] = &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 110.0)];
     let more_cpu =
         repeated(&[cost("a.c", "q100", 30_000.0, CPU), cost("b.c", "q100", 25_000.0, more)]);
     let finding = of_work(&with_work(more_cpu, BASE, BASE));
-    assert!(finding.title.ends_with(": memory or layout, not instructions"), "{}", finding.title);
+    assert_eq!(first_step(&finding).other_time, OtherTime::Memory);
 }
 
 #[test]
 fn opposite_directions_are_both_said() {
     let figures = with_work(times(25_000.0, 30_000.0), BASE, scaled(1.1));
     assert_eq!(agreements(&figures), [Agreement::Opposite]);
-    let title = of_work(&figures).title;
-    assert_eq!(
-        title,
-        "b.c: 8.33% more work, and 1.20x faster in q100: work does not explain the time"
-    );
+    let finding = of_work(&figures);
+    let step = first_step(&finding);
+    assert!(step.change > 0.08 && step.ratio.unwrap() > 1.19, "{step:?}");
 }
 
 #[test]
@@ -185,8 +193,8 @@ fn work_speaks_where_time_can_not() {
         }
     }
     assert_eq!(agreements(&noisy), [Agreement::NoisyTime]);
-    let title = of_work(&noisy).title;
-    assert_eq!(title, "b.c: 2% more work in q100, time too noisy to tell");
+    let finding = of_work(&noisy);
+    assert!((first_step(&finding).change - 0.02).abs() < 0.0001);
 
     let mut once = times(30_000.0, 30_000.0);
     once.rows.retain(|row| row.cell.repeat == 1);

@@ -8,7 +8,7 @@ mod history;
 
 use analysis::{
     compare::{ComparedStep, Interval, Overall, RequirementResult, Sample},
-    explain::Answer,
+    explain::{Answer, Finding, statement::CostGaps},
 };
 use serde_json::{Value, json};
 
@@ -18,6 +18,9 @@ pub use history::history_json;
 use crate::model::comparison::{ComparedRun, Comparison, mean_of, pairing_name};
 use crate::model::metric::unit_of;
 use crate::prose::answer;
+use crate::prose::findings::cause::in_brief;
+use crate::prose::findings::gap;
+use crate::prose::findings::wording::{Wording, caveats};
 use crate::tables::compared::noise::is_against_itself;
 
 /// Returns `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "profiles":
@@ -29,7 +32,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     let is_of_noise = comparison.runs.iter().all(|compared| is_against_itself(compared.run));
     let noise = is_of_noise.then(|| analysis::compare::noise_floor(compared));
 
-    let mut json_answer = json!(Answer::new(figures, compared, effects, findings));
+    let mut json_answer = answer_json(&Answer::new(figures, compared, effects, findings));
     json_answer["text"] = answer::passage(comparison).whole().into();
 
     json!({
@@ -47,7 +50,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
             "missing": analysis::missing_json(figures),
             "unfinished": figures.unfinished,
         },
-        "findings": findings,
+        "findings": findings.iter().map(finding_json).collect::<Vec<_>>(),
         "profiles": compared.profiles,
         "waits": compared.waits,
         "system_calls": compared.system_calls,
@@ -55,6 +58,59 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
         "work": compared.work,
         "requirements": compared.requirements.iter().map(requirement_json).collect::<Vec<_>>(),
         "noise_floor": noise,
+    })
+}
+
+/// Returns an answer with the words of its parts.
+fn answer_json(answer: &Answer) -> Value {
+    let mut object = json!(answer);
+    object["cause"] = json!(answer.cause.map(in_brief));
+    object["hidden_cost"] = json!(answer.hidden_cost.as_ref().map(title));
+    object["gaps"] = answer.gaps.iter().map(gaps_json).collect();
+    object
+}
+
+/// Returns the largest difference in a cost, and the other targets that differ in it.
+fn gaps_json(of_cost: &CostGaps) -> Value {
+    let largest = &of_cost.gaps[0];
+
+    json!({
+        "cost": largest.cost,
+        "target": largest.case.target,
+        "step": largest.case.step,
+        "metric": largest.metric,
+        "base": largest.figures.base,
+        "value": largest.figures.value,
+        "size": largest.size,
+        "text": gap::clause(largest),
+        "also": gap::also(of_cost),
+    })
+}
+
+fn title(finding: &Finding) -> String {
+    Wording::of(finding).title
+}
+
+/// Returns a finding with its words.
+fn finding_json(finding: &Finding) -> Value {
+    let wording = Wording::of(finding);
+
+    json!({
+        "kind": finding.kind,
+        "target": finding.target,
+        "targets": finding.targets,
+        "base": finding.base,
+        "workload": finding.workload,
+        "variant": finding.variant,
+        "clients": finding.clients,
+        "step": finding.step,
+        "steps": finding.steps,
+        "title": wording.title,
+        "cause": finding.cause.map(in_brief),
+        "text": wording.text(),
+        "evidence": finding.evidence,
+        "caveats": caveats(finding),
+        "weight": finding.weight,
     })
 }
 

@@ -3,12 +3,13 @@
 
 use analysis::{
     counted, distinct,
-    explain::{Change, FactorAnswer, WithoutEffect, factor_within},
+    explain::{Change, FactorAnswer, WithoutEffect},
 };
 
 use super::{AnswerWriter, NAMED};
 use crate::model::number::{percent, ratio_text};
 use crate::prose::Passage;
+use crate::prose::numbers::factor_within;
 
 impl AnswerWriter<'_> {
     /// Puts the shown effects of factors before what is said about targets.

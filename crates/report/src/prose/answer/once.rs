@@ -1,11 +1,13 @@
 //! The sentences about targets that were measured once: the largest differences in cost, and the
 //! range of the ratios.
 
-use analysis::{counted, explain::TargetAnswer};
+use analysis::counted;
+use analysis::explain::TargetAnswer;
 
 use super::{AnswerWriter, NAMED};
 use crate::model::number::ratio_text;
 use crate::prose::Passage;
+use crate::prose::findings::gap;
 
 impl AnswerWriter<'_> {
     /// Returns the answer for targets that were measured once: one run can't show a change.
@@ -53,18 +55,15 @@ impl AnswerWriter<'_> {
             return about_throughput;
         };
 
-        let others = largest.also.iter();
-        let mut sentences: Vec<String> =
-            others.map(|others| format!("This cost also differs for {others}.")).collect();
-
-        for gap in gaps {
-            let also = gap.also.as_ref().map(|others| format!("; also {others}"));
-            sentences.push(format!("{}{}.", gap.text, also.unwrap_or_default()));
+        let mut sentences = Vec::new();
+        if let Some(others) = gap::also(largest) {
+            sentences.push(format!("This cost also differs for {others}."));
         }
+        sentences.extend(gaps.map(gap::sentence));
 
         sentences.push(about_throughput.heading);
         Passage {
-            heading: format!("Measured once: {}.", largest.text),
+            heading: format!("Measured once: {}.", gap::clause(&largest.gaps[0])),
             sentences,
             ..about_throughput
         }

@@ -2,7 +2,8 @@ use analysis::{
     compare::{
         Compared, ComparedStep, Effects, Interval, Overall, Pairing, Sample, THROUGHPUT, Verdict,
     },
-    explain::{Finding, FindingKind},
+    explain::statement::{CaseFacts, ChangedCost, HiddenCost, KnownDifferences, Statement},
+    explain::{ChangeCause, Direction, Finding, FindingKind},
     figures::{CopiedDatabase, ExactStep, Row, STEADINESS, StartedCell, TYPICAL_CPU, TYPICAL_RATE},
 };
 use record::{CellKey, StepWork};
@@ -36,7 +37,7 @@ fn row(target: &str, step: &str, ratio: f64, verdict: Verdict) -> ComparedStep {
 }
 
 /// Returns the sentences about some targets against `base`, which all have rows in the figures.
-fn text_of(base: &str, targets: &[Target<'_>], cause: Option<&str>) -> String {
+fn text_of(base: &str, targets: &[Target<'_>], cause: Option<ChangeCause>) -> String {
     let mut figures = Figures::default();
     let names = targets.iter().map(|(name, _)| *name);
     for name in std::iter::once(base).chain(names) {
@@ -60,11 +61,15 @@ fn text_of(base: &str, targets: &[Target<'_>], cause: Option<&str>) -> String {
     said_of(&figures, &compared, &findings)
 }
 
+fn cpu(direction: Direction) -> ChangeCause {
+    ChangeCause { kind: FindingKind::Cpu, direction: Some(direction), is_too_short: false }
+}
+
 /// Returns a finding that explains all steps of some targets.
-fn finding(cause: &str, targets: &[&str]) -> Finding {
+fn finding(cause: ChangeCause, targets: &[&str]) -> Finding {
     Finding {
         kind: FindingKind::Cpu,
-        cause: Some(cause.into()),
+        cause: Some(cause),
         target: String::new(),
         targets: targets.iter().map(|name| (*name).to_owned()).collect(),
         base: None,
@@ -73,8 +78,7 @@ fn finding(cause: &str, targets: &[&str]) -> Finding {
         clients: None,
         step: None,
         steps: STEPS.map(str::to_owned).to_vec(),
-        title: String::new(),
-        text: String::new(),
+        statement: Statement::Facts(KnownDifferences::default()),
         evidence: Vec::new(),
         caveats: Vec::new(),
         weight: 1.0,
@@ -93,7 +97,7 @@ use Verdict::{Equal, Faster, Invalid, Single, Slower, TooNoisy};
 fn the_largest_change_comes_first_and_a_cause_explains_all() {
     let steps = [(1.05, TooNoisy), (1.56, Faster), (1.57, Faster), (1.0, Equal), (0.9, TooNoisy)];
     assert_eq!(
-        text_of("pg15.base", &[("pg17.base", &steps)], Some("less CPU per operation")),
+        text_of("pg15.base", &[("pg17.base", &steps)], Some(cpu(Direction::Faster))),
         "pg17.base is faster than pg15 in 2 of 5 steps (l.i1 1.57x, l.x 1.56x), slower in none; 2 are too noisy to say, \
          1 is equal within 3%. Less CPU per operation explains both. Over 5 repeats it is 1.49x to 1.65x \
          faster in l.i1."
@@ -136,7 +140,7 @@ fn what_is_slower_is_so_by_a_factor_above_one() {
          repeats it is 297x to 328x slower in l.i0."
     );
     assert_eq!(
-        text_of("lite.full", &[("lite.off", &[(0.5, Slower)])], Some("more CPU per operation")),
+        text_of("lite.full", &[("lite.off", &[(0.5, Slower)])], Some(cpu(Direction::Slower))),
         "lite.off is slower than full in 1 of 1 step (l.i0 2.00x), faster in none. More CPU per operation explains it. \
          Over 5 repeats it is 1.90x to 2.11x slower in l.i0."
     );
@@ -193,10 +197,18 @@ fn what_is_shown_beside_single_steps_heads_the_answer() {
         step_count: 2,
         all_step_count: 2,
     };
+    let less = ChangedCost {
+        ratio: 0.7,
+        interval: None,
+        repeat_count: 5,
+        case: CaseFacts { operation: "row".into(), ..CaseFacts::default() },
+    };
     let cpu = Finding {
         kind: FindingKind::HiddenCost,
-        title: "b.x: 30% less own CPU per row in l.i0, throughput too noisy to say".into(),
-        ..finding("less CPU per operation", &["b.x"])
+        target: "b.x".into(),
+        step: Some("l.i0".into()),
+        statement: Statement::HiddenCost(HiddenCost { costs: vec![less], is_noisy: true }),
+        ..finding(cpu(Direction::Faster), &["b.x"])
     };
     let figures = Figures::default();
     let mut compared = Compared {

@@ -1,9 +1,11 @@
 //! The sentences about typical turns, where targets took turns with each other.
 
-use analysis::explain::{AmountChange, Change, TargetAnswer, factor_within};
+use analysis::explain::{Change, TargetAnswer};
 
 use super::{AnswerWriter, NAMED};
 use crate::model::number::listed;
+use crate::prose::amount::AmountChange;
+use crate::prose::numbers::factor_within;
 
 impl AnswerWriter<'_> {
     /// Returns what is shown of typical turns and of stalls.

@@ -1,7 +1,8 @@
 //! Changes of amounts in sentences.
 
+use analysis::compare::Interval;
+
 use super::numbers::{factor, factor_within};
-use crate::compare::Interval;
 
 /// The ratio from which an amount is a multiple of the base's. Below, it would be `100% more`.
 const MULTIPLE_MIN: f64 = 1.995;
@@ -21,14 +22,14 @@ const NOTHING_MAX: f64 = 0.000_5;
 /// A factor never comes with `more` or `less`: readers take `1.24x more` for 124 % more, and `1.67x
 /// less` for a subtraction. Only speeds are factors in both directions: `1.33x slower`.
 #[derive(Clone, Copy, Debug)]
-pub struct AmountChange {
+pub(crate) struct AmountChange {
     ratio: f64,
     interval: Option<Interval>,
 }
 
 impl AmountChange {
     /// Returns the change to `ratio` times the base's amount.
-    pub fn new(ratio: f64, interval: Option<Interval>) -> Self {
+    pub(crate) fn new(ratio: f64, interval: Option<Interval>) -> Self {
         Self { ratio, interval }
     }
 
@@ -37,7 +38,7 @@ impl AmountChange {
     }
 
     /// Returns the change for a place beside both amounts: `24% more`, `40% less`, `2.40x`.
-    pub fn short(&self) -> String {
+    pub(crate) fn short(&self) -> String {
         if self.is_multiple() {
             factor_within(self.ratio, self.interval)
         } else if self.ratio < 1.0 {
@@ -49,19 +50,19 @@ impl AmountChange {
 
     /// Returns the change for a sentence, in front of what it is an amount of: `24% more`, `2.40x
     /// as much`.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let as_much = if self.is_multiple() { " as much" } else { "" };
         self.short() + as_much
     }
 
     /// Returns the word between the amount and the base: `24% more CPU than a`, `2.40x as much CPU
     /// as a`.
-    pub fn than(&self) -> &'static str {
+    pub(crate) fn than(&self) -> &'static str {
         if self.is_multiple() { "as" } else { "than" }
     }
 
     /// Returns the interval in the form of the change, the smaller change first: `18% to 30%`.
-    pub(super) fn range(&self) -> Option<String> {
+    pub(crate) fn range(&self) -> Option<String> {
         let interval = self.interval?;
         let [low, high] = if self.is_multiple() {
             [interval.low, interval.high].map(|bound| interval.digits_of(bound) + "x")

@@ -2,14 +2,17 @@
 
 use words::grouped;
 
+use analysis::compare::Interval;
+use analysis::explain::statement::Pair;
+
 use super::amount::AmountChange;
-use crate::compare::Interval;
-use crate::explain::case::Pair;
-use crate::explain::thresholds::NAMED;
+
+/// The number of names in one sentence; the others are counted.
+pub(crate) const NAMED: usize = 4;
 
 /// Formats a number with three significant digits, whole from 100 on, without zeros at its end:
 /// `41.2`, `0.02`, `12,345`.
-pub fn figure(value: f64) -> String {
+pub(crate) fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 99.95 => 0,
         size if size >= 9.995 => 1,
@@ -35,7 +38,7 @@ pub fn figure(value: f64) -> String {
 }
 
 /// Formats a ratio: `1.19x`, `11.6x`, `200x`.
-pub(super) fn times(ratio: f64) -> String {
+pub(crate) fn times(ratio: f64) -> String {
     match ratio {
         ratio if ratio >= 100.0 => format!("{}x", figure(ratio)),
         ratio if ratio >= 10.0 => format!("{ratio:.1}x"),
@@ -45,7 +48,7 @@ pub(super) fn times(ratio: f64) -> String {
 
 /// Formats the larger of two figures as a multiple of the smaller, by their ratio: `1.57x`,
 /// whichever of the two it is.
-pub(super) fn factor(ratio: f64) -> String {
+pub(crate) fn factor(ratio: f64) -> String {
     match ratio.max(1.0 / ratio) {
         factor if factor < 1.005 => format!("{factor:.3}x"),
         factor if factor > 1000.0 => ">1000x".to_owned(),
@@ -55,7 +58,7 @@ pub(super) fn factor(ratio: f64) -> String {
 
 /// Formats a factor as `factor` does, with fewer digits where its interval does not allow as
 /// many.
-pub fn factor_within(ratio: f64, interval: Option<Interval>) -> String {
+pub(crate) fn factor_within(ratio: f64, interval: Option<Interval>) -> String {
     let usual = factor(ratio);
     let Some(interval) = interval else {
         return usual;
@@ -71,7 +74,7 @@ pub fn factor_within(ratio: f64, interval: Option<Interval>) -> String {
 }
 
 /// Returns the change of a speed: `1.20x slower`, `3.4x faster`.
-pub(super) fn pace(ratio: f64, interval: Option<Interval>) -> String {
+pub(crate) fn pace(ratio: f64, interval: Option<Interval>) -> String {
     let faster = if ratio < 1.0 { "slower" } else { "faster" };
     format!("{} {faster}", factor_within(ratio, interval))
 }
@@ -83,7 +86,7 @@ fn inverse(interval: Interval) -> Interval {
 
 /// Formats both figures with a unit and, where both are above zero, the change: `41.2 -> 48.9 us,
 /// 19% more`. Figures in percent have none: `20 -> 25%, 25% more` would confuse.
-pub(super) fn both(pair: Pair, unit: &str) -> String {
+pub(crate) fn both(pair: Pair, unit: &str) -> String {
     let (base, value) = (figure(pair.base), figure(pair.value));
     let is_share = unit.starts_with('%');
     let ratio = pair.ratio().filter(|_| base != value && !is_share);
@@ -99,20 +102,20 @@ pub(super) fn both(pair: Pair, unit: &str) -> String {
 }
 
 /// Formats a share: `75%`.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.0}%", 100.0 * share)
 }
 
 /// Formats the interval of a change that is shown, which does not hold 1, as factors in the
 /// direction of the change: `1.16x to 1.22x`.
-pub fn range(interval: Interval) -> String {
+pub(crate) fn range(interval: Interval) -> String {
     let factors = if interval.high < 1.0 { inverse(interval) } else { interval };
     let [low, high] = [factors.low, factors.high].map(|bound| factors.digits_of(bound));
     format!("{low}x to {high}x")
 }
 
 /// Joins names: `a, b and c`; the first of many are named and the others counted.
-pub(super) fn list(items: &[impl AsRef<str>]) -> String {
+pub(crate) fn list(items: &[impl AsRef<str>]) -> String {
     let named = match items.len() {
         count if count > NAMED + 1 => NAMED,
         count => count,
@@ -132,9 +135,9 @@ pub(super) fn list(items: &[impl AsRef<str>]) -> String {
 }
 
 /// Joins names as [`list`] does; `None` without any.
-pub(super) fn list_any(items: impl Iterator<Item = String>) -> Option<String> {
-    let items: Vec<String> = items.collect();
-    (!items.is_empty()).then(|| list(&items))
+pub(crate) fn list_any(items: impl IntoIterator<Item = String>) -> Option<String> {
+    let items: Vec<String> = items.into_iter().collect();
+    if items.is_empty() { None } else { Some(list(&items)) }
 }
 
 #[cfg(test)]

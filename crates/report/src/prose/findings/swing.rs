@@ -1,26 +1,29 @@
 //! Sentences about throughput that swings.
 
-use super::numbers::{figure, list_any, percent};
-use super::place;
-use crate::counted;
-use crate::explain::Finding;
-use crate::explain::explanation::SwingingTarget;
-use crate::figures::swing::{InStep, Source, Swing};
+use super::wording::{Wording, place};
+use crate::prose::numbers::{figure, list_any, percent};
+use analysis::counted;
+use analysis::explain::Finding;
+use analysis::explain::statement::SwingingTarget;
+use analysis::figures::swing::{InStep, Source, Swing};
 
-/// Returns the title and the sentences about targets that swing, at least one.
-pub(super) fn text(targets: &[SwingingTarget<'_>], about: &Finding) -> (String, Vec<String>) {
+pub(super) fn wording(targets: &[SwingingTarget], about: &Finding) -> Wording {
     let SwingingTarget { who, swing, .. } = &targets[0];
     let (step, period) = (place(about), figure(swing.period_seconds));
     let title =
         format!("{who}: throughput swings every {period} s in {step}, {}", title_end(swing));
 
-    let mut text = vec![opening(&targets[0], &step), cause(swing)];
-    let others = targets[1..].iter().map(|target| {
-        let period = figure(target.swing.period_seconds);
-        format!("{} (every {period} s, {})", target.who, title_end(target.swing))
-    });
-    text.extend(list_any(others).map(|others| format!("Also {others}.")));
-    (title, text)
+    let mut others = Vec::new();
+    for SwingingTarget { who, swing, .. } in &targets[1..] {
+        let period = figure(swing.period_seconds);
+        others.push(format!("{who} (every {period} s, {})", title_end(swing)));
+    }
+
+    let mut sentences = vec![opening(&targets[0], &step), cause(swing)];
+    if let Some(others) = list_any(others) {
+        sentences.push(format!("Also {others}."));
+    }
+    Wording { title, sentences }
 }
 
 /// Returns the last part of a title: `in step with autovacuum`.
@@ -31,8 +34,8 @@ fn title_end(swing: &Swing) -> String {
     }
 }
 
-fn opening(target: &SwingingTarget<'_>, step: &str) -> String {
-    let SwingingTarget { who, swing, swinging_repeats, repeat_count, .. } = target;
+fn opening(target: &SwingingTarget, step: &str) -> String {
+    let SwingingTarget { who, swing, swinging_repeats, repeat_count } = target;
     let repeats = match repeat_count {
         1 => String::new(),
         count => format!(", in {swinging_repeats} of {}", counted(*count, "repeat")),
@@ -71,11 +74,13 @@ fn cause(swing: &Swing) -> String {
     };
 
     let others = swing.in_step.iter().skip(1).map(|other| format!("`{}`", other.name));
-    let others = list_any(others).map(|others| format!("; also in step: {others}"));
+    let others = match list_any(others) {
+        Some(others) => format!("; also in step: {others}"),
+        None => String::new(),
+    };
 
     format!(
-        "{subject} keeps step with it: it {work} while throughput is low (correlation {correlation:.2}{chance}){}.",
-        others.unwrap_or_default()
+        "{subject} keeps step with it: it {work} while throughput is low (correlation {correlation:.2}{chance}){others}."
     )
 }
 

@@ -1,32 +1,30 @@
 //! The differences between two targets.
 
-use super::numbers::{list, list_any};
-use super::setting_text;
-use crate::counted;
-use crate::explain::difference::{OtherBuild, TargetDifference};
-use crate::explain::thresholds::NAMED;
-use crate::settings::Difference;
+use super::setting::setting_text;
+use crate::prose::numbers::NAMED;
+use crate::prose::numbers::{list, list_any};
+use analysis::counted;
+use analysis::explain::statement::{OtherBuild, SharedDifference, TargetDifference};
+use analysis::settings::Difference;
 
 /// Returns the differences as they follow the words `the two`, or `None` if none are known. Targets
 /// that two runs share are named where their differences are not the same. `is_sure`: if only one
 /// setting differs, it causes the change.
-pub(super) fn clauses(
-    differences: &[(Option<&str>, &TargetDifference)],
-    is_sure: bool,
-) -> Option<String> {
-    let (_, first) = differences.first()?;
-    if differences.iter().all(|(_, difference)| difference == first) {
+pub(super) fn clauses(differences: &[SharedDifference], is_sure: bool) -> Option<String> {
+    let first = &differences.first()?.difference;
+    if differences.iter().all(|of_target| of_target.difference == *first) {
         return clause(first, is_sure);
     }
 
     let mut clauses = Vec::new();
-    for (target, difference) in differences.iter().take(NAMED) {
-        if let Some(clause) = clause(difference, is_sure) {
-            clauses.push(match target {
-                Some(target) => format!("runs of {target} {clause}"),
-                None => clause,
-            });
-        }
+    for SharedDifference { shared, difference } in differences.iter().take(NAMED) {
+        let Some(clause) = clause(difference, is_sure) else {
+            continue;
+        };
+        clauses.push(match shared {
+            Some(target) => format!("runs of {target} {clause}"),
+            None => clause,
+        });
     }
 
     if clauses.is_empty() {
@@ -43,23 +41,23 @@ pub(super) fn clauses(
 
 /// Returns the name of the setting in which all these targets differ from the base, if there is no
 /// other difference.
-pub(super) fn name_of_only<'d>(
-    differences: &[(Option<&str>, &'d TargetDifference)],
-) -> Option<&'d str> {
-    let mut names = differences.iter().map(|(_, difference)| match difference {
-        TargetDifference::Known { build: None, declared, implicit, undeclared: 0 }
-            if implicit.is_empty() =>
-        {
-            match declared.as_slice() {
-                [setting] => Some(setting.name.as_str()),
-                _ => None,
-            }
-        }
-        _ => None,
-    });
+pub(super) fn name_of_only(differences: &[SharedDifference]) -> Option<&str> {
+    let first = only_name(&differences.first()?.difference)?;
+    let is_of_all =
+        differences.iter().all(|of_target| only_name(&of_target.difference) == Some(first));
+    is_of_all.then_some(first)
+}
 
-    let first = names.next()??;
-    names.all(|name| name == Some(first)).then_some(first)
+/// Returns the name of the setting that alone differs.
+fn only_name(difference: &TargetDifference) -> Option<&str> {
+    let TargetDifference::Known { build: None, declared, implicit, undeclared: 0 } = difference
+    else {
+        return None;
+    };
+    match declared.as_slice() {
+        [setting] if implicit.is_empty() => Some(&setting.name),
+        _ => None,
+    }
 }
 
 fn clause(difference: &TargetDifference, is_sure: bool) -> Option<String> {
@@ -146,8 +144,11 @@ fn several(
         places.insert(position, others);
     }
 
-    let own = build.map(|build| own_settings(build, ""));
-    format!("differ {}{}", list(&places), own.unwrap_or_default())
+    let own = match build {
+        Some(build) => own_settings(build, ""),
+        None => String::new(),
+    };
+    format!("differ {}{own}", list(&places))
 }
 
 /// Names the settings that differ and count by their effective values, and counts the others that
@@ -183,17 +184,16 @@ pub(super) fn build_or_version(has_other_version: bool) -> &'static str {
 /// Counts the settings that only one build has: ` (7 settings exist only in 15.3 and 33 only in
 /// 17.2)`. `more` follows them.
 fn own_settings(build: &OtherBuild, more: &str) -> String {
-    let own = [(build.only_base, &build.base), (build.only_target, &build.target)];
-    let own = own.into_iter().filter(|(count, _)| *count > 0);
-
-    let places: Vec<String> = own
-        .enumerate()
-        .map(|(at, (count, who))| match (at, count) {
-            (0, 1) => format!("1 setting exists only in {who}"),
-            (0, count) => format!("{count} settings exist only in {who}"),
-            (_, count) => format!("{count} only in {who}"),
-        })
-        .collect();
+    let mut places = Vec::new();
+    for (count, who) in [(build.only_base, &build.base), (build.only_target, &build.target)] {
+        match count {
+            0 => {}
+            // The noun stands only in the first place.
+            count if !places.is_empty() => places.push(format!("{count} only in {who}")),
+            1 => places.push(format!("1 setting exists only in {who}")),
+            count => places.push(format!("{count} settings exist only in {who}")),
+        }
+    }
 
     if places.is_empty() { String::new() } else { format!(" ({}{more})", places.join(" and ")) }
 }
@@ -201,7 +201,7 @@ fn own_settings(build: &OtherBuild, more: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::DifferenceKind;
+    use analysis::settings::DifferenceKind;
 
     fn known(names: &[&str], undeclared: usize) -> TargetDifference {
         let setting = |name: &&str| Difference {
@@ -223,7 +223,11 @@ mod tests {
     fn a_setting_is_the_only_difference_if_nothing_else_differs_in_any_target() {
         let only = known(&["synchronous"], 0);
         let name = |differences: &[&TargetDifference]| {
-            let differences: Vec<_> = differences.iter().map(|each| (None, *each)).collect();
+            let of_one = |each: &&TargetDifference| SharedDifference {
+                shared: None,
+                difference: (*each).clone(),
+            };
+            let differences: Vec<SharedDifference> = differences.iter().map(of_one).collect();
             name_of_only(&differences).map(str::to_owned)
         };
         assert_eq!(name(&[&only, &only]).as_deref(), Some("synchronous"));

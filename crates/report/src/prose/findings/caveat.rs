@@ -1,19 +1,15 @@
 //! The words of a caveat: a part of a sentence.
 
 use super::difference::build_or_version;
-use super::numbers::{both, figure, list, percent};
-use crate::explain::case::{Case, Pair};
-use crate::explain::caveats::{Caveat, LargeReadAhead};
-use crate::explain::explanation::CountedCaveat;
+use crate::prose::numbers::{both, figure, list, percent};
+use analysis::explain::statement::{CaseFacts, Caveat, CountedCaveat, LargeReadAhead, Pair};
 
 /// Returns the words of a caveat, with the number of cases that it holds for, where these are not
 /// all.
-pub(in crate::explain) fn text(counted: &CountedCaveat<'_>) -> String {
-    let text = words(&counted.caveat, counted.case);
-    match (counted.count, counted.case_count) {
-        (count, all) if count == all => text,
-        (count, all) => format!("{text} (in {count} of {all})"),
-    }
+pub(super) fn text(counted: &CountedCaveat) -> String {
+    let CountedCaveat { caveat, case, count, case_count } = counted;
+    let text = words(caveat, case);
+    if count == case_count { text } else { format!("{text} (in {count} of {case_count})") }
 }
 
 /// The doubt about targets that were not measured side by side.
@@ -23,7 +19,7 @@ const WHICH: &str = "the comparison does not tell which of them causes the chang
 /// The doubt about a busy client.
 const CLIENTS_LIMIT: &str = "throughput shows the client's limit, not the server's";
 
-fn words(caveat: &Caveat, case: &Case<'_>) -> String {
+fn words(caveat: &Caveat, case: &CaseFacts) -> String {
     match caveat {
         // How the repeats were measured.
         Caveat::WideBase { low, high } => wide_base(*low, *high, case),
@@ -34,7 +30,7 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
         // The load's own limits.
         Caveat::OneConnection => format!(
             "work was counted on one connection with warm caches, and time was measured with {} clients",
-            case.compared.cell.clients
+            case.clients
         ),
         Caveat::BusyClient { share: Some(share) } => {
             format!("client threads are busy {} of the time: {CLIENTS_LIMIT}", percent(*share))
@@ -47,11 +43,14 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
                 .to_owned()
         }
         Caveat::LargeClient => {
-            format!("the client uses more CPU per {} than the server, on the same host", case.noun())
+            format!(
+                "the client uses more CPU per {} than the server, on the same host",
+                case.operation
+            )
         }
         Caveat::MissedWrites { is_base } => format!(
             "{} missed its requested write rate in at least one repeat: fewer writes competed with its queries",
-            if *is_base { case.base_name() } else { case.target() }
+            if *is_base { &case.base } else { &case.target }
         ),
 
         // What the previous step left behind.
@@ -102,13 +101,13 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
     }
 }
 
-fn wide_base(low: f64, high: f64, case: &Case<'_>) -> String {
+fn wide_base(low: f64, high: f64, case: &CaseFacts) -> String {
     format!(
         "the base's repeats differ by {}: {} to {} {}",
         percent(high / low - 1.0),
         figure(low),
         figure(high),
-        case.rate()
+        case.rate_unit
     )
 }
 
@@ -130,21 +129,23 @@ fn busy_host(others: Option<f64>, waiting: Option<f64>) -> String {
     format!("the host was busy: {}", list(&reasons))
 }
 
-fn read_ahead(too_large: &LargeReadAhead, case: &Case<'_>) -> String {
+fn read_ahead(too_large: &LargeReadAhead, case: &CaseFacts) -> String {
     let who = match (too_large.of_base, too_large.of_target) {
         (true, true) => "both",
-        (true, false) => case.base_name(),
-        (false, _) => case.target(),
+        (true, false) => &case.base,
+        (false, _) => &case.target,
     };
 
-    let sizes = too_large.read_kb.map(|kb| format!("; {}", read_sizes(kb)));
+    let sizes = match too_large.read_kb {
+        Some(kb) => format!("; {}", read_sizes(kb)),
+        None => String::new(),
+    };
     format!(
         "{} of {who} is {} KB, but max_sectors_kb of the disk is {}: the kernel reads ahead less at a time, \
-         so compaction may read in small pieces{}",
+         so compaction may read in small pieces{sizes}",
         too_large.setting,
         figure(too_large.kb),
-        figure(too_large.max_sectors_kb),
-        sizes.unwrap_or_default()
+        figure(too_large.max_sectors_kb)
     )
 }
 
@@ -153,9 +154,9 @@ fn read_sizes(kb: Pair) -> String {
 }
 
 /// Names the warnings of each side that has any.
-fn warnings(of_base: &[String], of_target: &[String], case: &Case<'_>) -> String {
+fn warnings(of_base: &[String], of_target: &[String], case: &CaseFacts) -> String {
     let mut texts = Vec::new();
-    for (who, codes) in [(case.base_name(), of_base), (case.target(), of_target)] {
+    for (who, codes) in [(&case.base, of_base), (&case.target, of_target)] {
         if !codes.is_empty() {
             texts.push(format!("{} ({who})", list(codes)));
         }

@@ -1,0 +1,355 @@
+//! The cause of a change: a few words for titles, and a sentence.
+
+use super::setting::settings_text;
+use crate::prose::amount::AmountChange;
+use crate::prose::numbers::{both, figure, list_any, percent};
+use analysis::counted;
+use analysis::explain::statement::{
+    CaseFacts, Cause, Detail, EXPLAINS, Gap, LevelShift, Pair, PartOfTime, SHORT_SECONDS,
+    StallReason, ThroughputChange, WHOLE_MAX,
+};
+use analysis::explain::{ChangeCause, FindingKind};
+use analysis::figures::{ConcurrentChange, Stall};
+use analysis::settings::Difference;
+
+/// The number of figures that are named as changed at the same time.
+const CONCURRENT_NAMED: usize = 3;
+
+/// Returns a cause without figures, for several steps: `less CPU per operation`.
+pub(crate) fn in_brief(cause: ChangeCause) -> String {
+    if cause.is_too_short {
+        return "too short to name a cause".to_owned();
+    }
+
+    let is_slower = cause.is_slower();
+    let more = if is_slower { "more" } else { "less" };
+
+    match cause.kind {
+        FindingKind::Cpu => format!("{more} CPU per operation"),
+        FindingKind::Stall => {
+            let more = if is_slower { "more" } else { "fewer" };
+            format!("{more} seconds without progress")
+        }
+        FindingKind::WriteStalls => {
+            let longer = if is_slower { "for longer" } else { "less" };
+            format!("writes stalled {longer}")
+        }
+        FindingKind::Handover => {
+            let slower = if is_slower { "slower" } else { "faster" };
+            format!("{slower} {}", part_name(cause.kind))
+        }
+        FindingKind::LevelShift => "the level changed within the step".to_owned(),
+        FindingKind::HostBusy => "too much competition for processors to name a cause".to_owned(),
+        FindingKind::SlaMissed => "both missed the requested write rate".to_owned(),
+        FindingKind::Unexplained => "unexplained".to_owned(),
+        kind => format!("{more} {}", part_name(kind)),
+    }
+}
+
+/// Returns the name of a part of an operation's time.
+fn part_name(part: FindingKind) -> &'static str {
+    match part {
+        FindingKind::Cpu => "CPU",
+        FindingKind::ProcessorWait => "waiting for a processor",
+        FindingKind::HostBusy => "time that the hypervisor took",
+        FindingKind::Reads => "waiting for reads from storage",
+        FindingKind::Writes => "waiting for writes to storage",
+        FindingKind::Fsyncs => "waiting for fsyncs",
+        FindingKind::Locks => "waiting for other threads",
+        FindingKind::Handover => "handover between client and server",
+        _ => "time outside all measured parts",
+    }
+}
+
+/// Returns the name of one fsync and of several.
+fn fsync_names(metric: &str) -> [&'static str; 2] {
+    match metric {
+        "log_fsyncs_per_commit" => ["fsync of the log", "fsyncs of the log"],
+        "binlog_syncs_per_commit" => ["sync of the binary log", "syncs of the binary log"],
+        "data_fsyncs_per_commit" => ["fsync of data files", "fsyncs of data files"],
+        _ => ["fsync", "fsyncs"],
+    }
+}
+
+/// Returns the cause of one step for a title: `21% more CPU per query`.
+pub(super) fn headline(change: &ThroughputChange) -> String {
+    let case = &change.cases[0];
+    match &change.cause {
+        Cause::FsyncsPerCommit { metric, count, .. } => fsyncs_instead(metric, *count),
+        Cause::WriteStalls { percent, .. } => {
+            format!("writes stalled {}", percent_instead(*percent, "time"))
+        }
+        Cause::Standstill { percent, .. } => {
+            format!("no progress in {}", percent_instead(*percent, "seconds"))
+        }
+        Cause::Part(changed) => match part_headline(changed, &case.operation) {
+            Some(headline) => headline,
+            None => in_brief(change.cause_in_brief()),
+        },
+        Cause::BothMissedWrites | Cause::LevelShift(_) | Cause::Unexplained(_) => {
+            in_brief(change.cause_in_brief())
+        }
+    }
+}
+
+/// Returns the change of CPU, or whether bytes changed with the time.
+fn part_headline(changed: &PartOfTime, per: &str) -> Option<String> {
+    if changed.part == FindingKind::Cpu {
+        let change = AmountChange::new(changed.us.ratio()?, None);
+        return Some(format!("{} CPU per {per}", change.text()));
+    }
+
+    let what = match changed.part {
+        FindingKind::Reads => "reads from storage",
+        _ => "writes to storage",
+    };
+    let is_more = changed.us.growth() > 0.0;
+
+    match changed.detail {
+        Some(Detail::BytesChanged) if is_more => Some(format!("more {what}")),
+        Some(Detail::BytesChanged) => Some(format!("fewer {what}")),
+        Some(Detail::BytesUnchanged) if is_more => Some(format!("{what} take longer")),
+        Some(Detail::BytesUnchanged) => Some(format!("{what} take less time")),
+        _ => None,
+    }
+}
+
+/// Formats a share of the time, or of the seconds: `20% of the seconds instead of 0%`.
+fn percent_instead(percent: Pair, of: &str) -> String {
+    let (base, value) = (figure(percent.base), figure(percent.value));
+    format!("{value}% of the {of} instead of {base}%")
+}
+
+/// Counts fsyncs per commit, those of the target with their name: `one fsync per commit instead of
+/// none`.
+fn fsyncs_instead(metric: &str, count: Pair) -> String {
+    let [one, many] = fsync_names(metric);
+
+    let (now, what) = match count.value {
+        ..0.05 => ("no".to_owned(), one),
+        0.9..=1.1 => ("one".to_owned(), one),
+        count => (figure(count), many),
+    };
+
+    let before = match count.base {
+        ..0.05 => "none".to_owned(),
+        0.9..=1.1 => "one".to_owned(),
+        count => figure(count),
+    };
+
+    format!("{now} {what} per commit instead of {before}")
+}
+
+/// States the reason why throughput changed, as far as it is known.
+pub(super) fn sentence(case: &CaseFacts, cause: &Cause) -> String {
+    match cause {
+        Cause::BothMissedWrites => {
+            "Both missed their requested write rate in at least one repeat: fewer writes competed with \
+             the queries, so no cause is named."
+                .to_owned()
+        }
+
+        // Work that starts, stops or stalls.
+        Cause::FsyncsPerCommit { metric, count, settings, waiting } => {
+            let waiting = match waiting {
+                Some(share) => waiting_for_fsyncs(case, *share),
+                None => String::new(),
+            };
+            fsyncs_per_commit(metric, *count, settings, &waiting)
+        }
+        Cause::WriteStalls { share, reason, .. } => write_stalls(case, *share, *reason),
+        Cause::Standstill { percent, share, longest } => {
+            standstill(*percent, *share, longest.as_ref())
+        }
+
+        // A part of an operation's time, or none.
+        Cause::Part(changed) => part_of_time(case, changed),
+        Cause::LevelShift(shift) => level_shift(case, shift),
+        Cause::Unexplained(gap) => unexplained(*gap, case),
+    }
+}
+
+/// Returns the direction of the time that an operation takes.
+fn added(case: &CaseFacts) -> &'static str {
+    if case.is_slower() { "added" } else { "saved" }
+}
+
+/// States that fsyncs per commit changed with settings. `waiting` follows.
+fn fsyncs_per_commit(metric: &str, count: Pair, settings: &[Difference], waiting: &str) -> String {
+    let [_, many] = fsync_names(metric);
+    let more = if count.growth() > 0.0 { "more" } else { "fewer" };
+    let settings = settings_text(settings);
+    format!("There are {more} {many} per commit, as expected from {settings}{waiting}.")
+}
+
+fn waiting_for_fsyncs(case: &CaseFacts, share: f64) -> String {
+    let (added, per) = (added(case), &case.operation);
+    format!("; of the time {added} per {per}, {} is waiting for fsyncs", share_text(share))
+}
+
+fn write_stalls(case: &CaseFacts, share: f64, reason: Option<StallReason>) -> String {
+    let longer = if case.is_slower() { "for longer" } else { "less" };
+    let share = share_text(share);
+
+    let most = match reason {
+        Some(StallReason { limit, kind, count }) => {
+            format!("; most of it because of {limit} ({})", both(count, kind))
+        }
+        None => String::new(),
+    };
+    format!("The engine stalled writes {longer}, which makes up {share} of the change{most}.")
+}
+
+fn standstill(percent: Pair, share: f64, longest: Option<&Stall>) -> String {
+    let seconds = percent_instead(percent, "seconds");
+    let share = share_text(share);
+
+    let longest = match longest {
+        Some(stall) => format!(
+            "; the longest stall lasted {}, from second {}{}",
+            counted(stall.seconds, "second"),
+            stall.from_second,
+            concurrent(&stall.concurrent_changes)
+        ),
+        None => String::new(),
+    };
+    format!("There was no progress in {seconds}, which makes up {share} of the change{longest}.")
+}
+
+/// States why there is no cause.
+fn unexplained(gap: Gap, case: &CaseFacts) -> String {
+    let per = &case.operation;
+    match gap {
+        Gap::NotMeasured => format!(
+            "Some parts of the time per {per} were not measured in every repeat, so no cause is \
+             named."
+        ),
+        Gap::TooShort => format!(
+            "The step is too short for samples of what a {per} waits for, so no cause is named: measure for {} seconds or \
+             more, with more rows or a longer time.",
+            figure(2.0 * SHORT_SECONDS)
+        ),
+        Gap::NotShown => format!(
+            "The time per {per} shows no significant change in the direction of throughput, so no cause is named."
+        ),
+        Gap::NoLargePart => format!(
+            "No measured part is shown to make up {} of the time {} per {per}.",
+            percent(EXPLAINS),
+            added(case)
+        ),
+    }
+}
+
+/// States the share of the change that one part of the time makes up, and the support for it as the
+/// cause.
+fn part_of_time(case: &CaseFacts, changed: &PartOfTime) -> String {
+    let is_of_process = changed.detail == Some(Detail::WholeProcess);
+    if is_of_process && changed.part != FindingKind::HostBusy {
+        return process_cpu(case, changed);
+    }
+
+    let (added, per) = (added(case), &case.operation);
+    let (share, part) = (share_text(changed.share), part_name(changed.part));
+    let detail = detail(changed);
+    let wait =
+        if changed.has_wait { ", including the wait for a processor that it causes" } else { "" };
+
+    let expected = if changed.settings.is_empty() {
+        String::new()
+    } else {
+        format!(", as expected from {}", settings_text(&changed.settings))
+    };
+
+    let others = match list_any(changed.others.iter().map(|part| part_name(*part).to_owned())) {
+        Some(parts) => format!("; also changed: {parts}"),
+        None => String::new(),
+    };
+
+    format!("Of the time {added} per {per}, {share} is {part}{detail}{wait}{expected}{others}.")
+}
+
+/// Returns what supports a part of the time as the cause, or speaks against it.
+fn detail(changed: &PartOfTime) -> &'static str {
+    if changed.part == FindingKind::HostBusy {
+        return ", so no cause is named";
+    }
+
+    match changed.detail {
+        // The CPU of a whole process has a sentence of its own.
+        None | Some(Detail::WholeProcess) => "",
+        Some(Detail::Server) => ", mostly in the server",
+        Some(Detail::Client) => ", mostly in the client",
+        Some(Detail::ClientThreads) => " on the client threads, where the engine runs",
+        Some(Detail::BytesChanged) => "; the engine's bytes per operation changed with it",
+        Some(Detail::BytesUnchanged) => "; the engine's bytes per operation do not explain it",
+        Some(Detail::SharedFsyncs) => {
+            ": commits wait for the thread that syncs, and fsyncs per commit changed"
+        }
+        Some(Detail::NoLimit) => {
+            "; no setting says why processors were short, so no cause is named"
+        }
+    }
+}
+
+/// States how much more CPU clients and server use. The server's process also works beside its
+/// connections, so the CPU is not a part of an operation's time.
+fn process_cpu(case: &CaseFacts, changed: &PartOfTime) -> String {
+    let us = changed.us.growth();
+    let more = if us > 0.0 { "more" } else { "less" };
+    let (added, per) = (added(case), &case.operation);
+
+    let server = match case.server_cpu_us {
+        Some(pair) => format!(" (server: {})", both(pair, "us")),
+        None => String::new(),
+    };
+
+    format!(
+        "Client and server use {} us {more} CPU per {per}, which is {} of the time {added}{server}.",
+        figure(us.abs()),
+        share_text(changed.share)
+    )
+}
+
+/// States when one target ran as fast as the other: until the shift, or since then.
+fn level_shift(case: &CaseFacts, level_shift: &LevelShift) -> String {
+    let LevelShift { is_of_base, shift, other_rate, matches_before } = level_shift;
+
+    let (who, other) =
+        if *is_of_base { (&case.base, &case.target) } else { (&case.target, &case.base) };
+    let (when, alike, then, differs) = if *matches_before {
+        ("Until", shift.before, "then", shift.after)
+    } else {
+        ("From", shift.after, "before that", shift.before)
+    };
+
+    format!(
+        "{when} second {}, {who} ran as fast as {other} ({} and {} {}), {then} at {}{}.",
+        shift.second,
+        figure(alike),
+        figure(*other_rate),
+        case.rate_unit,
+        figure(differs),
+        concurrent(&shift.concurrent_changes)
+    )
+}
+
+/// Lists the figures of host and engine that changed at the same time: `; cpups changed at the same
+/// time`.
+fn concurrent(changes: &[ConcurrentChange]) -> String {
+    let names = changes.iter().take(CONCURRENT_NAMED).map(|change| change.name.clone());
+    match list_any(names) {
+        Some(names) => format!("; {names} changed at the same time"),
+        None => String::new(),
+    }
+}
+
+/// Formats the share of a change: `all`, `75%`.
+fn share_text(share: f64) -> String {
+    if share > WHOLE_MAX {
+        "more than 100%".to_owned()
+    } else if share >= 0.95 {
+        "all".to_owned()
+    } else {
+        percent(share)
+    }
+}

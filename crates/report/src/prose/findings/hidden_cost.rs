@@ -1,0 +1,60 @@
+//! CPU that changed where throughput shows no change, in words.
+
+use super::change::cpu_detail;
+use super::wording::{Wording, place};
+use crate::prose::amount::AmountChange;
+use crate::prose::numbers::list_any;
+use analysis::counted;
+use analysis::explain::Finding;
+use analysis::explain::statement::{ChangedCost, HiddenCost};
+
+pub(super) fn wording(hidden: &HiddenCost, about: &Finding) -> Wording {
+    let (throughput, why) = if hidden.is_noisy {
+        (
+            "throughput too noisy to say",
+            "Throughput varies too much between repeats to show the effect.",
+        )
+    } else {
+        ("no change of throughput shown", "Throughput shows no change.")
+    };
+
+    let cost = &hidden.costs[0];
+    let case = &cost.case;
+    let (target, per) = (&about.target, &case.operation);
+    let change = change_of(cost);
+    let amount = change.text();
+
+    let over = match change.range() {
+        Some(range) => format!(" ({range} over {})", counted(cost.repeat_count, "repeat")),
+        None => String::new(),
+    };
+
+    let mut sentences = vec![
+        format!(
+            "{target} uses {amount} CPU of the engine and its clients per {per} {} {} in {}{over}.",
+            change.than(),
+            case.base,
+            case.place
+        ),
+        why.to_owned(),
+    ];
+    sentences.extend(cpu_detail(case));
+
+    let mut others = Vec::new();
+    for cost in &hidden.costs[1..] {
+        others.push(format!("{} ({})", cost.case.place, change_of(cost).text()));
+    }
+    if let Some(others) = list_any(others) {
+        sentences.push(format!("Also in {others}."));
+    }
+
+    let place = place(about);
+    Wording {
+        title: format!("{target}: {amount} own CPU per {per} in {place}, {throughput}"),
+        sentences,
+    }
+}
+
+fn change_of(cost: &ChangedCost) -> AmountChange {
+    AmountChange::new(cost.ratio, cost.interval)
+}

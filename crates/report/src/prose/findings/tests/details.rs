@@ -1,0 +1,164 @@
+//! What profiles, the engine and exact work say of a cause, and differences in cost.
+
+use analysis::compare::{CostDifference, NamedFunction, StateDifference};
+use analysis::explain::Cost;
+use analysis::explain::statement::{ChangedPlan, CostGap, CostGaps, ProfiledFunction};
+use words::WaitView;
+
+use super::*;
+
+fn part(part: FindingKind, detail: Option<Detail>) -> Cause {
+    Cause::Part(PartOfTime {
+        part,
+        us: pair(9.2, 17.0),
+        share: 0.93,
+        has_wait: false,
+        detail,
+        settings: Vec::new(),
+        others: Vec::new(),
+    })
+}
+
+fn changed(cause: Cause, case: CaseFacts) -> Finding {
+    change(cause, &[case], Vec::new())
+}
+
+/// Returns changes of throughput with all that may support a cause.
+fn supported() -> Vec<Finding> {
+    let function = |difference_us, caller: Option<&str>| NamedFunction {
+        name: "range".to_owned(),
+        caller: caller.map(str::to_owned),
+        difference_us,
+    };
+    let wait = StateDifference {
+        view: WaitView::Engine,
+        name: "IO:WALSync".to_owned(),
+        time: CostDifference {
+            base_us: 2.0,
+            target_us: 150.0,
+            difference_us: 148.0,
+            ..CostDifference::default()
+        },
+    };
+    let plan = |other_count| ChangedPlan {
+        statement: "select c from t where id in (1, 2)".to_owned(),
+        base: "Seq Scan on t".to_owned(),
+        target: "Index Scan on t".to_owned(),
+        other_count,
+    };
+    let of_process = |names: &[&str]| CaseFacts {
+        without_threads: names.iter().map(|&name| name.to_owned()).collect(),
+        server_cpu_us: Some(pair(8.0, 15.8)),
+        function: Some(function(1.0, None)),
+        ..slower("l.i0")
+    };
+    let with_function = |difference_us, caller| CaseFacts {
+        function: Some(function(difference_us, caller)),
+        wait: Some(wait.clone()),
+        ..slower("q100")
+    };
+    let with_wait = CaseFacts { wait: Some(wait.clone()), ..slower("q100") };
+    let with_plan = |other_count| CaseFacts { plan: Some(plan(other_count)), ..slower("q100") };
+
+    let cpu = || part(FindingKind::Cpu, Some(Detail::Server));
+    let process_cpu = || part(FindingKind::Cpu, Some(Detail::WholeProcess));
+    let hidden = HiddenCost {
+        costs: vec![ChangedCost {
+            ratio: 1.85,
+            interval: Some(Interval { low: 1.8, high: 1.9, confidence: 0.95 }),
+            repeat_count: 5,
+            case: of_process(&["a.c"]),
+        }],
+        is_noisy: false,
+    };
+    vec![
+        changed(cpu(), with_function(19.4, Some("plan"))),
+        changed(cpu(), with_function(-19.4, None)),
+        changed(process_cpu(), of_process(&["a.c"])),
+        changed(process_cpu(), of_process(&["a.c", "b.c"])),
+        changed(part(FindingKind::Fsyncs, None), with_wait.clone()),
+        changed(part(FindingKind::HostBusy, None), with_wait.clone()),
+        changed(part(FindingKind::Reads, None), with_plan(0)),
+        changed(part(FindingKind::Reads, None), with_plan(2)),
+        finding(Statement::HiddenCost(hidden), &[slower("l.i0")]),
+    ]
+}
+
+/// Returns a change in two steps of one variant, which the title names.
+fn of_variant() -> Finding {
+    let of_small = |step| CaseFacts {
+        place: format!("{step} of small"),
+        named_variant: Some("small".to_owned()),
+        ..slower(step)
+    };
+    let shift = part(FindingKind::Locks, None);
+    Finding {
+        variant: Some("small".to_owned()),
+        ..change(shift, &[of_small("q100"), of_small("q500")], Vec::new())
+    }
+}
+
+/// Returns exact work with a function, and with what a profile names.
+fn work() -> Vec<Finding> {
+    let function = |difference| ChangedFunction {
+        name: "find".to_owned(),
+        difference,
+        path: vec!["serve".to_owned()],
+        ..ChangedFunction::default()
+    };
+    let profiled = |name: &str, is_same| Some(ProfiledFunction { name: name.to_owned(), is_same });
+    let step = |function, profiled| StepWitnesses {
+        agreement: Agreement::Certain,
+        step: "q100".to_owned(),
+        change: 0.1667,
+        base_instructions: 60_005.0,
+        target_instructions: 70_006.0,
+        floor: 0.000_171,
+        shown_from: 0.005,
+        ratio: Some(1.0 / 1.2),
+        interval: None,
+        other_time: OtherTime::Either,
+        function,
+        profiled,
+    };
+    let steps = [
+        step(None, None),
+        step(Some(function(10_001.0)), profiled("find", true)),
+        step(Some(function(-10_001.0)), profiled("sort", false)),
+    ];
+    steps.map(|step| finding(Statement::Work(vec![step]), &[slower("q100")])).into()
+}
+
+/// Returns large differences in each cost, of targets that were measured once.
+fn gaps() -> Vec<CostGaps> {
+    let gap = |cost, metric, figures, case| CostGap { case, cost, metric, figures, size: 1.0 };
+    let once = |target: &str, ratio| case(target, "q100", ratio, [1.0, 1.0]);
+    let costs = [
+        (Cost::Cpu, "own_cpu_us_per_op", pair(80.0, 392.0)),
+        (Cost::Reads, "rpq", pair(0.028, 8.12)),
+        (Cost::Reads, "own_read_kb_per_op", pair(0.1, 16.0)),
+        (Cost::Writes, "own_write_kb_per_op", pair(40.0, 16.0)),
+        (Cost::Fsyncs, "fsyncs_per_commit", pair(0.01, 1.01)),
+    ];
+
+    let mut gaps = Vec::new();
+    for (cost, metric, figures) in costs {
+        let first = gap(cost, metric, figures, once("b.c", 0.075));
+        gaps.push(CostGaps { gaps: vec![first.clone()] });
+        let other = gap(cost, metric, figures, once("c.c", 12.3));
+        gaps.push(CostGaps { gaps: vec![first, other] });
+    }
+    gaps
+}
+
+#[test]
+fn what_supports_a_cause_reads_like_this() {
+    let mut page = String::new();
+    for finding in supported().into_iter().chain([of_variant()]).chain(work()) {
+        add_to(&mut page, &finding);
+    }
+    for of_cost in gaps() {
+        writeln!(page, "- {}", gap::sentence(&of_cost)).unwrap();
+    }
+    insta::assert_snapshot!(page);
+}
