@@ -45,6 +45,9 @@ pub struct EngineFacts {
     /// Configs may set options for the load alone, leave out those that a version lacks, and turn
     /// statistics on.
     pub has_load_options: bool,
+    /// An option may hold others: its value is `{capacity=1G}`, or its name is the path
+    /// `table.block_size`.
+    pub has_nested_options: bool,
     /// The words for true and false in its options.
     pub boolean_words: [&'static str; 2],
     /// Tables may be partitioned. True also of an engine that ignores the request.
@@ -108,6 +111,7 @@ const SQLITE: EngineFacts = EngineFacts {
     config_files: ConfigFiles::None,
     has_options: true,
     has_load_options: false,
+    has_nested_options: false,
     boolean_words: ON_OFF,
     has_partitions: false,
     has_replicas: false,
@@ -129,6 +133,7 @@ const POSTGRES: EngineFacts = EngineFacts {
     config_files: ConfigFiles::Several,
     has_options: true,
     has_load_options: false,
+    has_nested_options: false,
     boolean_words: ON_OFF,
     has_partitions: true,
     has_replicas: true,
@@ -150,6 +155,7 @@ const MYSQL: EngineFacts = EngineFacts {
     config_files: ConfigFiles::Several,
     has_options: true,
     has_load_options: false,
+    has_nested_options: false,
     boolean_words: ON_OFF,
     has_partitions: true,
     has_replicas: true,
@@ -171,6 +177,7 @@ const ROCKSDB: EngineFacts = EngineFacts {
     config_files: ConfigFiles::One,
     has_options: true,
     has_load_options: true,
+    has_nested_options: true,
     // RocksDB reads no other words.
     boolean_words: ["true", "false"],
     has_partitions: false,
@@ -193,6 +200,7 @@ const LIBRARY: EngineFacts = EngineFacts {
     config_files: ConfigFiles::None,
     has_options: true,
     has_load_options: false,
+    has_nested_options: false,
     boolean_words: ["true", "false"],
     has_partitions: false,
     has_replicas: false,
@@ -214,6 +222,7 @@ const NULL: EngineFacts = EngineFacts {
     config_files: ConfigFiles::None,
     has_options: false,
     has_load_options: false,
+    has_nested_options: false,
     boolean_words: ON_OFF,
     has_partitions: true,
     has_replicas: false,
@@ -236,6 +245,11 @@ impl Engine {
             Self::Library => &LIBRARY,
             Self::Null => &NULL,
         }
+    }
+
+    /// Returns the engine with this name in plans and records.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::all().find(|engine| engine.name() == name)
     }
 
     /// Returns all engines.

@@ -80,7 +80,7 @@ fn problems_of(file: &PlanFile, target: &Target, host_bytes: u64) -> anyhow::Res
 /// Parses the size of a cache in the notation of an engine; `None` for other texts.
 fn cache_bytes(engine: Engine, text: &str) -> Option<f64> {
     let size = match text.split_once("capacity=") {
-        Some((_, capacity)) if engine == Engine::RocksDb => {
+        Some((_, capacity)) if engine.facts().has_nested_options => {
             capacity.split([';', '}']).next().unwrap_or_default().trim()
         }
         _ => text.trim(),
