@@ -48,6 +48,9 @@ pub struct EngineFacts {
     /// An option may hold others: its value is `{capacity=1G}`, or its name is the path
     /// `table.block_size`.
     pub has_nested_options: bool,
+    /// The bytes of a cache's size without a unit. `None` if no option sets that size, or if the
+    /// cache only grows as far as the data needs it.
+    pub cache_unit_bytes: Option<u32>,
     /// The words for true and false in its options.
     pub boolean_words: [&'static str; 2],
     /// Tables may be partitioned. True also of an engine that ignores the request.
@@ -101,6 +104,9 @@ pub enum ConfigFiles {
 
 const ON_OFF: [&str; 2] = ["on", "off"];
 
+/// The size of a page in PostgreSQL's builds, unless they were configured for another.
+const POSTGRES_PAGE_BYTES: u32 = 8192;
+
 const SQLITE: EngineFacts = EngineFacts {
     title: "SQLite",
     products: &["sqlite"],
@@ -112,6 +118,7 @@ const SQLITE: EngineFacts = EngineFacts {
     has_options: true,
     has_load_options: false,
     has_nested_options: false,
+    cache_unit_bytes: None,
     boolean_words: ON_OFF,
     has_partitions: false,
     has_replicas: false,
@@ -134,6 +141,7 @@ const POSTGRES: EngineFacts = EngineFacts {
     has_options: true,
     has_load_options: false,
     has_nested_options: false,
+    cache_unit_bytes: Some(POSTGRES_PAGE_BYTES),
     boolean_words: ON_OFF,
     has_partitions: true,
     has_replicas: true,
@@ -156,6 +164,7 @@ const MYSQL: EngineFacts = EngineFacts {
     has_options: true,
     has_load_options: false,
     has_nested_options: false,
+    cache_unit_bytes: Some(1),
     boolean_words: ON_OFF,
     has_partitions: true,
     has_replicas: true,
@@ -178,6 +187,7 @@ const ROCKSDB: EngineFacts = EngineFacts {
     has_options: true,
     has_load_options: true,
     has_nested_options: true,
+    cache_unit_bytes: Some(1),
     // RocksDB reads no other words.
     boolean_words: ["true", "false"],
     has_partitions: false,
@@ -201,6 +211,7 @@ const LIBRARY: EngineFacts = EngineFacts {
     has_options: true,
     has_load_options: false,
     has_nested_options: false,
+    cache_unit_bytes: None,
     boolean_words: ["true", "false"],
     has_partitions: false,
     has_replicas: false,
@@ -223,6 +234,7 @@ const NULL: EngineFacts = EngineFacts {
     has_options: false,
     has_load_options: false,
     has_nested_options: false,
+    cache_unit_bytes: None,
     boolean_words: ON_OFF,
     has_partitions: true,
     has_replicas: false,
