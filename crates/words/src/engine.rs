@@ -48,6 +48,8 @@ pub struct EngineFacts {
     /// An option may hold others: its value is `{capacity=1G}`, or its name is the path
     /// `table.block_size`.
     pub has_nested_options: bool,
+    /// It accepts the beginning of an option's name for the whole name.
+    pub accepts_short_names: bool,
     /// The bytes of a cache's size without a unit. `None` if no option sets that size, or if the
     /// cache only grows as far as the data needs it.
     pub cache_unit_bytes: Option<u32>,
@@ -118,6 +120,7 @@ const SQLITE: EngineFacts = EngineFacts {
     has_options: true,
     has_load_options: false,
     has_nested_options: false,
+    accepts_short_names: false,
     cache_unit_bytes: None,
     boolean_words: ON_OFF,
     has_partitions: false,
@@ -141,6 +144,7 @@ const POSTGRES: EngineFacts = EngineFacts {
     has_options: true,
     has_load_options: false,
     has_nested_options: false,
+    accepts_short_names: false,
     cache_unit_bytes: Some(POSTGRES_PAGE_BYTES),
     boolean_words: ON_OFF,
     has_partitions: true,
@@ -164,6 +168,7 @@ const MYSQL: EngineFacts = EngineFacts {
     has_options: true,
     has_load_options: false,
     has_nested_options: false,
+    accepts_short_names: true,
     cache_unit_bytes: Some(1),
     boolean_words: ON_OFF,
     has_partitions: true,
@@ -187,6 +192,7 @@ const ROCKSDB: EngineFacts = EngineFacts {
     has_options: true,
     has_load_options: true,
     has_nested_options: true,
+    accepts_short_names: false,
     cache_unit_bytes: Some(1),
     // RocksDB reads no other words.
     boolean_words: ["true", "false"],
@@ -211,6 +217,7 @@ const LIBRARY: EngineFacts = EngineFacts {
     has_options: true,
     has_load_options: false,
     has_nested_options: false,
+    accepts_short_names: false,
     cache_unit_bytes: None,
     boolean_words: ["true", "false"],
     has_partitions: false,
@@ -234,6 +241,7 @@ const NULL: EngineFacts = EngineFacts {
     has_options: false,
     has_load_options: false,
     has_nested_options: false,
+    accepts_short_names: false,
     cache_unit_bytes: None,
     boolean_words: ON_OFF,
     has_partitions: true,

@@ -253,12 +253,14 @@ fn is_refused_name(engine: &str, name: &str) -> bool {
     };
 
     let is_refused = |word: &&str| REFUSED_WORDS.contains(word);
-    let accepts_beginnings = engine == Engine::Mysql.name() && last.len() >= BEGINNING_LENGTH_MIN;
+    let engine_facts = Engine::named(engine).map(Engine::facts);
+    let is_beginning = engine_facts.is_some_and(|facts| facts.accepts_short_names)
+        && last.len() >= BEGINNING_LENGTH_MIN;
 
     before.iter().any(is_refused)
         || is_refused(last)
         || REFUSED_LAST_WORDS.contains(last)
-        || accepts_beginnings && REFUSED_WORDS.iter().any(|word| word.starts_with(*last))
+        || is_beginning && REFUSED_WORDS.iter().any(|word| word.starts_with(*last))
 }
 
 /// Returns whether a value names a log of the system among others: `stderr,syslog`.
