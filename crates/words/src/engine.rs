@@ -283,4 +283,9 @@ impl EngineFacts {
     pub fn is_server(&self) -> bool {
         self.home == EngineHome::Server
     }
+
+    /// Returns whether builds of it can be installed. False for an engine that only Assay has.
+    pub fn has_builds(&self) -> bool {
+        self.is_server() || self.has_libraries
+    }
 }
