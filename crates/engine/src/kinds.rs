@@ -1,29 +1,19 @@
-//! All engines, by their names in plans and records.
+//! The engines by their names in plans and records.
+
+use words::Engine;
 
 use crate::contract::notation::Notation;
 use crate::libraries::{null, rocksdb, sqlite};
 use crate::servers::{mysql, postgres};
 
-/// An engine's name and notation, which are known before it runs.
-pub struct EngineKind {
-    /// The engine's name in plans and records.
-    pub name: &'static str,
-    /// The engine's notation of options and settings.
-    pub notation: &'static dyn Notation,
-}
-
-/// All engines. Each has a folder in this crate.
-pub const ENGINES: [EngineKind; 6] = [
-    EngineKind { name: "sqlite", notation: &sqlite::SqliteNotation },
-    EngineKind { name: "postgres", notation: &postgres::PostgresNotation },
-    EngineKind { name: "mysql", notation: &mysql::MysqlNotation },
-    EngineKind { name: "rocksdb", notation: &rocksdb::RocksdbNotation },
-    EngineKind { name: "library", notation: &null::NullNotation },
-    EngineKind { name: "null", notation: &null::NullNotation },
-];
-
-/// Returns the notation of the engine with this name.
+/// Returns the notation of options and settings of the engine with this name. That of the null
+/// engine also serves for libraries and unknown engines: it knows no option.
 pub fn notation_of(engine: &str) -> &'static dyn Notation {
-    let kind = ENGINES.iter().find(|kind| kind.name == engine);
-    kind.map_or(&null::NullNotation, |kind| kind.notation)
+    match Engine::named(engine) {
+        Some(Engine::Sqlite) => &sqlite::SqliteNotation,
+        Some(Engine::Postgres) => &postgres::PostgresNotation,
+        Some(Engine::Mysql) => &mysql::MysqlNotation,
+        Some(Engine::RocksDb) => &rocksdb::RocksdbNotation,
+        Some(Engine::Library | Engine::Null) | None => &null::NullNotation,
+    }
 }

@@ -19,7 +19,7 @@
 //! The rooms stand on each other, and each uses only those below it:
 //!
 //! ```text
-//! kinds      all engines, by their names
+//! kinds      the engines by their names
 //! servers/   engines in programs of their own: postgres/, mysql/, and what they share
 //! libraries/ engines in this process: sqlite/, rocksdb/, null/, custom/, and what they share
 //! support/   what several engines do alike: read counters and catalogs, wait until work ends
@@ -30,8 +30,7 @@
 //! error      errors of engines, and of setting them up
 //! ```
 //!
-//! To add an engine, add a folder here and a row to [`ENGINES`]. `ARCHITECTURE.md` lists the other
-//! places, and the way that changes no file of assay.
+//! `ARCHITECTURE.md` says what a new engine needs, and how one is added without a change of assay.
 //!
 //! ```
 //! use engine::sqlite::{Library, Sqlite};
@@ -73,7 +72,7 @@ pub use contract::{
     UnknownOption, Value, notation,
 };
 pub use error::{Error, ErrorClass, SetupError};
-pub use kinds::{ENGINES, EngineKind, notation_of};
+pub use kinds::notation_of;
 pub use libraries::{custom, null, rocksdb, sqlite};
 pub use local::log::{LogParser, events as log_events, tail as log_tail};
 pub use local::server::{ForReplicas, Origin, Server, StartOptions, StoppedDatabase, Wrapper};
