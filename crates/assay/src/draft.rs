@@ -251,7 +251,7 @@ impl Draft<'_> {
         for build in self.builds {
             let DraftBuild { name, engine, source } = build;
             let facts = engine.facts();
-            let has_versions = (facts.is_server() || facts.has_libraries) && !build.is_foreign();
+            let has_versions = facts.has_builds() && !build.is_foreign();
             let hint = match self.builds {
                 [_] if has_versions => {
                     "# To compare versions, add a table like this one for each; docs/builds.md shows how to download them.\n"

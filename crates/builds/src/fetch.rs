@@ -269,8 +269,8 @@ fn fetch_release(
         return Err(BuildError::new(what, "use another version, or a Debian package").into());
     }
 
-    if place.engine == "rocksdb" {
-        // Only loading a library would show its version; the download's is known.
+    if place.hides_version() {
+        // The version of the download is known.
         version = ProductVersion { product: product.name, text: number.clone(), number };
     }
 

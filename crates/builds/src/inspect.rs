@@ -26,6 +26,11 @@ impl FoundBuild {
     pub fn is_library(&self) -> bool {
         LIBRARIES.iter().any(|(engine, _)| *engine == self.engine)
     }
+
+    /// Returns true if only loading the build would show its version.
+    pub fn hides_version(&self) -> bool {
+        [ROCKSDB, ADAPTER].contains(&self.engine)
+    }
 }
 
 /// The version that a program prints.
@@ -170,10 +175,12 @@ pub fn version(place: &FoundBuild, program: &Path) -> anyhow::Result<ProductVers
         .into());
     }
 
-    match place.engine {
-        ROCKSDB | ADAPTER => Ok(version_in_name(place)),
-        SQLITE => exported_version(&place.path),
-        _ => server_version(place),
+    if place.hides_version() {
+        Ok(version_in_name(place))
+    } else if place.engine == SQLITE {
+        exported_version(&place.path)
+    } else {
+        server_version(place)
     }
 }
 

@@ -8,17 +8,29 @@
 //!        │  ──► Observer                      counters, on its own connection
 //!        │  ──► settle, inspect, settings     between the steps
 //!        ▼
-//!   guard/, limits/, freeze/                  a server ends with assay, keeps to its limits, and
+//!   guard, limits, freeze                     a server ends with assay, keeps to its limits, and
 //!                                             is frozen while another target has its turn
 //! ```
 //!
-//! Each engine has a folder: `sqlite/`, `postgres/`, `mysql/`, `rocksdb/` and `null/`. A running
-//! target is an [`Engine`]. A [`SqlEngine`] opens [`Session`]s, and [`rocksdb::RocksDb`] opens
-//! [`KeyValueSession`]s. These are the hot path of the load. [`Capabilities`] says what an engine
-//! can't do; no missing feature is emulated.
+//! A running target is an [`Engine`]. A [`SqlEngine`] opens [`Session`]s, and a [`KeyValueEngine`]
+//! opens [`KeyValueSession`]s. These are the hot path of the load. [`Capabilities`] says what an
+//! engine can't do; no missing feature is emulated.
 //!
-//! To add an engine, add a folder here and a row to [`ENGINES`]. `ARCHITECTURE.md` lists the other
-//! places.
+//! The rooms stand on each other, and each uses only those below it:
+//!
+//! ```text
+//! kinds      the engines by their names
+//! servers/   engines in programs of their own: postgres/, mysql/, and what they share
+//! libraries/ engines in this process: sqlite/, rocksdb/, null/, custom/, and what they share
+//! support/   what several engines do alike: read counters and catalogs, wait until work ends
+//! contract/  the traits of engines and sessions, and the values that pass between both sides
+//! local/     servers that assay starts on this host: programs, sockets and logs
+//! net/       the way to a server: addresses, streams and TLS
+//! safety/    what keeps programs and data safe: guard/, limits/, freeze/, data_dir
+//! error      errors of engines, and of setting them up
+//! ```
+//!
+//! `ARCHITECTURE.md` says what a new engine needs, and how one is added without a change of assay.
 //!
 //! ```
 //! use engine::sqlite::{Library, Sqlite};
@@ -38,95 +50,46 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod custom;
-pub mod freeze;
-pub mod guard;
-pub mod limits;
-pub mod mysql;
-pub mod notation;
-pub mod null;
-pub mod placement;
-pub mod postgres;
-pub mod rocksdb;
-pub mod sqlite;
-
-mod catalog;
-mod copying;
-mod data_dir;
-mod dialect;
-mod dynamic;
+mod contract;
 mod error;
-mod explain;
-mod figures;
-mod key_order;
-mod key_value;
-mod library;
+mod kinds;
+mod libraries;
 mod local;
 mod net;
-mod quiet;
-mod replication;
-mod running;
-mod runtime;
-mod schema;
+mod safety;
 #[cfg(test)]
 #[path = "../tests/it/script.rs"]
 mod script;
-mod session;
-mod trial;
-mod waiting;
+mod servers;
+mod support;
 
-pub use catalog::index_on;
-pub use copying::{
-    Copied, CopyOptions, DatabaseFile, Owner, copy_database, for_each_file, list_database,
-    set_page_cache,
+pub use contract::{
+    Action, BulkLoad, Capabilities, Capture, CaptureSession, Column, ColumnType, Comparison,
+    Dialect, Direction, Engine, HEARTBEAT_TABLE, Index, IndexRows, Interrupt, KeyFacts, KeyOrder,
+    KeyValueEngine, KeyValueLibrary, KeyValueSession, LibraryConfig, Needs, Observer, Obstacle,
+    Outcome, ParamType, Partitions, RangeScan, Replicated, Rows, Scan, Scanned, ServerEngine,
+    Session, SettleLimits, Settled, SqlEngine, Statement, Storage, Table, TableFacts,
+    UnknownOption, Value, notation,
 };
-pub use data_dir::{DataDir, MARKER, create_enterable};
-pub use dialect::{BulkLoad, Dialect, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
-pub use explain::{Capture, CaptureSession, Value};
-pub use freeze::{Freezer, Freezing};
-pub use key_order::KeyOrder;
-pub use key_value::{Direction, KeyFacts, KeyValueSession, Scan, Scanned};
-pub use library::{KeyValueEngine, KeyValueLibrary, LibraryConfig, UnknownOption};
+pub use kinds::notation_of;
+pub use libraries::{custom, null, rocksdb, sqlite};
 pub use local::log::{LogParser, events as log_events, tail as log_tail};
 pub use local::server::{ForReplicas, Origin, Server, StartOptions, StoppedDatabase, Wrapper};
 pub use net::network::{Certificate, Network, Port};
-pub use net::server::SqlServer;
-use notation::Notation;
-pub use replication::{HEARTBEAT_TABLE, Replicated};
-pub use running::{
-    Action, Capabilities, Engine, IndexRows, Needs, Observer, Obstacle, ServerEngine, SettleLimits,
-    Settled, SqlEngine, Storage, TableFacts,
+pub use safety::copying::{
+    Copied, CopyOptions, DatabaseFile, Owner, copy_database, for_each_file, list_database,
+    set_page_cache,
 };
-pub use runtime::{check_preloaded, settings as runtime_settings};
-pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
-pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
-pub use trial::{TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT};
+pub use safety::data_dir::{DataDir, MARKER, create_enterable};
+pub use safety::freeze::{Freezer, Freezing};
+pub use safety::trial::{TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT};
+pub use safety::{freeze, guard, limits, placement};
+pub use servers::sql_server::SqlServer;
+pub use servers::{mysql, postgres};
+pub use support::catalog::index_on;
+pub use support::runtime::{check_preloaded, settings as runtime_settings};
 pub use words::{
     Counter, CounterKind, Creation, DeclaredOption, Durability, IndexStatements, OptionStatus,
     Role, Setting, SettingRole, StatementPlan, UnmetOption,
 };
-
-/// An engine's name and notation, which are known before it runs.
-pub struct EngineKind {
-    /// The engine's name in plans and records.
-    pub name: &'static str,
-    /// The engine's notation of options and settings.
-    pub notation: &'static dyn Notation,
-}
-
-/// All engines. Each has a folder in this crate.
-pub const ENGINES: [EngineKind; 6] = [
-    EngineKind { name: "sqlite", notation: &sqlite::SqliteNotation },
-    EngineKind { name: "postgres", notation: &postgres::PostgresNotation },
-    EngineKind { name: "mysql", notation: &mysql::MysqlNotation },
-    EngineKind { name: "rocksdb", notation: &rocksdb::RocksdbNotation },
-    EngineKind { name: "library", notation: &null::NullNotation },
-    EngineKind { name: "null", notation: &null::NullNotation },
-];
-
-/// Returns the notation of the engine with this name.
-pub fn notation_of(engine: &str) -> &'static dyn Notation {
-    let kind = ENGINES.iter().find(|kind| kind.name == engine);
-    kind.map_or(&null::NullNotation, |kind| kind.notation)
-}

@@ -168,19 +168,18 @@ struct FoundSource {
 /// Reads the source of a build: `entry` has an engine's name or `url` as its key, whose dotted name
 /// is `key`.
 fn source(cx: &mut Context<'_>, key: &str, entry: &Entry) -> Option<FoundSource> {
-    let named = Engine::NAMES.iter().find(|(name, _)| *name == entry.key);
-    let Some((_, engine)) = named else {
+    let Some(engine) = Engine::named(&entry.key) else {
         let server = server_url(cx, key, &entry.node)?;
         let source = BuildSource::Url(server.url);
         return Some(FoundSource { engine: server.engine, source, shown: server.shown });
     };
 
     let facts = engine.facts();
-    if facts.home == EngineHome::Bundled && !facts.has_libraries {
+    if !facts.has_builds() {
         let bundled = Choice(&[(BUNDLED, ())]);
         bundled.read(cx, key, &entry.node)?;
         let shown = bundled.show(&());
-        return Some(FoundSource { engine: *engine, source: BuildSource::Bundled, shown });
+        return Some(FoundSource { engine, source: BuildSource::Bundled, shown });
     }
 
     let installed = installed(cx, key, &entry.node)?;
@@ -190,7 +189,7 @@ fn source(cx: &mut Context<'_>, key: &str, entry: &Entry) -> Option<FoundSource>
     } else {
         BuildSource::Installed(installed)
     };
-    Some(FoundSource { engine: *engine, source, shown })
+    Some(FoundSource { engine, source, shown })
 }
 
 /// Reads the version or the directory of an installed build.

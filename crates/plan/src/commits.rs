@@ -1,7 +1,9 @@
 //! Reads builds of commits: `[build.NAME]` with `git`, or with `extends`, which takes what it does
 //! not say from another build of a commit.
 
-use words::Engine;
+use std::sync::LazyLock;
+
+use words::{Engine, EngineHome};
 
 use crate::diagnostic::Place;
 use crate::reader::{Context, Section, ValueKind};
@@ -25,14 +27,14 @@ const KEYS: [(&str, &str); 5] = [
     ("patch", "patch = \"fix.diff\""),
 ];
 
-/// The engines whose builds are installed, and so can be made.
-const ENGINES: Choice<Engine> = Choice(&[
-    ("postgres", Engine::Postgres),
-    ("mysql", Engine::Mysql),
-    ("rocksdb", Engine::RocksDb),
-    ("library", Engine::Library),
-    ("sqlite", Engine::Sqlite),
-]);
+/// The engines whose builds are installed, and so can be made, by name. Those that Assay has
+/// without a build come last.
+static ENGINES: LazyLock<Vec<(&str, Engine)>> = LazyLock::new(|| {
+    let mut engines = Engine::NAMES.to_vec();
+    engines.retain(|(_, engine)| engine.facts().has_builds());
+    engines.sort_by_key(|(_, engine)| engine.facts().home == EngineHome::Bundled);
+    engines
+});
 
 /// Returns true for a key of builds of commits that is no source by itself.
 pub(crate) fn is_recipe_key(key: &str) -> bool {
@@ -71,7 +73,7 @@ impl RecipeKeys {
         let places = KEYS.map(|(key, _)| (key, section.place_of(key)));
 
         Self {
-            engine: cx.given(section, "engine", &ENGINES),
+            engine: cx.given(section, "engine", &Choice(ENGINES.as_slice())),
             reference: cx.given(section, "ref", &Line),
             make: cx.given(section, "make", &Script),
             gives: cx.given(section, "gives", &Line),

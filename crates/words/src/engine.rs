@@ -47,6 +47,14 @@ pub struct EngineFacts {
     /// Configs may set options for the load alone, leave out those that a version lacks, and turn
     /// statistics on.
     pub has_load_options: bool,
+    /// An option may hold others: its value is `{capacity=1G}`, or its name is the path
+    /// `table.block_size`.
+    pub has_nested_options: bool,
+    /// It accepts the beginning of an option's name for the whole name.
+    pub accepts_short_names: bool,
+    /// The bytes of a cache's size without a unit. `None` if no option sets that size, or if the
+    /// cache only grows as far as the data needs it.
+    pub cache_unit_bytes: Option<u32>,
     /// The words for true and false in its options.
     pub boolean_words: [&'static str; 2],
     /// Tables may be partitioned. True also of an engine that ignores the request.
@@ -102,6 +110,9 @@ pub enum ConfigFiles {
 
 const ON_OFF: [&str; 2] = ["on", "off"];
 
+/// The size of a page in PostgreSQL's builds, unless they were configured for another.
+const POSTGRES_PAGE_BYTES: u32 = 8192;
+
 const SQLITE: EngineFacts = EngineFacts {
     title: "SQLite",
     products: &["sqlite"],
@@ -112,6 +123,9 @@ const SQLITE: EngineFacts = EngineFacts {
     config_files: ConfigFiles::None,
     has_options: true,
     has_load_options: false,
+    has_nested_options: false,
+    accepts_short_names: false,
+    cache_unit_bytes: None,
     boolean_words: ON_OFF,
     has_partitions: false,
     has_replicas: false,
@@ -134,6 +148,9 @@ const POSTGRES: EngineFacts = EngineFacts {
     config_files: ConfigFiles::Several,
     has_options: true,
     has_load_options: false,
+    has_nested_options: false,
+    accepts_short_names: false,
+    cache_unit_bytes: Some(POSTGRES_PAGE_BYTES),
     boolean_words: ON_OFF,
     has_partitions: true,
     has_replicas: true,
@@ -156,6 +173,9 @@ const MYSQL: EngineFacts = EngineFacts {
     config_files: ConfigFiles::Several,
     has_options: true,
     has_load_options: false,
+    has_nested_options: false,
+    accepts_short_names: true,
+    cache_unit_bytes: Some(1),
     boolean_words: ON_OFF,
     has_partitions: true,
     has_replicas: true,
@@ -178,6 +198,9 @@ const ROCKSDB: EngineFacts = EngineFacts {
     config_files: ConfigFiles::One,
     has_options: true,
     has_load_options: true,
+    has_nested_options: true,
+    accepts_short_names: false,
+    cache_unit_bytes: Some(1),
     // RocksDB reads no other words.
     boolean_words: ["true", "false"],
     has_partitions: false,
@@ -201,6 +224,9 @@ const LIBRARY: EngineFacts = EngineFacts {
     config_files: ConfigFiles::None,
     has_options: true,
     has_load_options: false,
+    has_nested_options: false,
+    accepts_short_names: false,
+    cache_unit_bytes: None,
     boolean_words: ["true", "false"],
     has_partitions: false,
     has_replicas: false,
@@ -223,6 +249,9 @@ const NULL: EngineFacts = EngineFacts {
     config_files: ConfigFiles::None,
     has_options: false,
     has_load_options: false,
+    has_nested_options: false,
+    accepts_short_names: false,
+    cache_unit_bytes: None,
     boolean_words: ON_OFF,
     has_partitions: true,
     has_replicas: false,
@@ -248,6 +277,11 @@ impl Engine {
         }
     }
 
+    /// Returns the engine with this name in plans and records.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::all().find(|engine| engine.name() == name)
+    }
+
     /// Returns all engines.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::NAMES.iter().map(|(_, engine)| *engine)
@@ -264,5 +298,10 @@ impl EngineFacts {
     /// loaded.
     pub fn leaves_no_trace(&self, option: &str) -> bool {
         engine_options::is_among(self.traceless_options, option)
+    }
+
+    /// Returns whether builds of it can be installed. False for an engine that only Assay has.
+    pub fn has_builds(&self) -> bool {
+        self.is_server() || self.has_libraries
     }
 }

@@ -17,7 +17,6 @@ const HERE: &str = "xtask/src/tidy/rooms.rs";
 const KNOWN: &[(&str, usize)] = &[
     ("assay", 3),
     ("design", 2),
-    ("engine", 5),
     ("load", 2),
     ("plan", 8),
     ("probe", 3),

@@ -84,12 +84,15 @@ impl Factor {
         missing
     }
 
-    /// Returns the name for readers. The path of an option of RocksDB is left out, since it is long
-    /// and says little: `block_size` of `block_based_table_factory.block_size`.
+    /// Returns the name for readers. The path of an option inside others is left out, since it is
+    /// long and says little: `block_size` of `block_based_table_factory.block_size`.
     pub fn label(&self) -> &str {
-        let last_part =
-            self.name.rsplit('.').next().filter(|_| self.engine == Engine::RocksDb.name());
-        last_part.unwrap_or(&self.name)
+        let engine = Engine::named(&self.engine);
+        let is_path = engine.is_some_and(|engine| engine.facts().has_nested_options);
+        match self.name.rsplit_once('.') {
+            Some((_, last_part)) if is_path => last_part,
+            _ => &self.name,
+        }
     }
 
     /// Returns the change of a level from the base's: `synchronous_commit: on -> off`.

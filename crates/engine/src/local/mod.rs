@@ -1,9 +1,7 @@
-//! The common code of servers that assay starts on this host.
+//! Servers that assay starts on this host: their programs, sockets and logs.
 
-pub(crate) mod config;
 pub(crate) mod log;
 pub(crate) mod program;
 pub(crate) mod search;
 pub(crate) mod server;
 pub(crate) mod socket;
-pub(crate) mod user;

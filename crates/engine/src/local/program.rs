@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use super::log::{size, tail, tail_since, whole_tail_since};
 use super::server::{ServerPlace, Trial};
-use super::user::asking_user;
-use crate::guard::{self, Deadline, Ending, Guarded, ProgramEnd, Spawn, command_line};
-use crate::limits::{Enforced, in_units};
-use crate::trial::TRIAL_MEMORY_BYTES_MAX;
-use crate::{Error, ErrorClass, SetupError};
+use crate::error::{Error, ErrorClass, SetupError};
+use crate::safety::guard::{self, Deadline, Ending, Guarded, ProgramEnd, Spawn, command_line};
+use crate::safety::limits::{Enforced, in_units};
+use crate::safety::trial::TRIAL_MEMORY_BYTES_MAX;
+use crate::safety::user::asking_user;
 
 /// The number of log lines in an error.
 const TAIL_LINES: usize = 20;

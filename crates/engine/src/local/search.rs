@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 
-use crate::SetupError;
+use crate::error::SetupError;
 
 /// Names for the server of the system's packages.
 const DISTRIBUTION: [&str; 3] = ["distribution", "debian", "system"];
@@ -149,7 +149,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::local::user::public_directory;
+    use crate::safety::user::public_directory;
     use crate::script::write_script;
 
     fn fake(version: &str) -> tempfile::TempDir {

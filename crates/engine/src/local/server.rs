@@ -16,13 +16,16 @@ use fs_err::os::unix::fs::OpenOptionsExt as _;
 use words::Creation;
 
 use super::socket::{SOCKETS_PREFIX, SocketDirectory, socket_parent};
-use super::user::{self, SystemUser};
-use crate::data_dir::read_start;
-use crate::guard::{Ending, Guarded, is_alive};
-use crate::limits::{Enforced, Limits};
+use crate::error::SetupError;
 use crate::net::address::Address;
 use crate::net::network::{Network, Port};
-use crate::{Copied, CopyOptions, DataDir, Freezer, Owner, SetupError, copy_database, trial};
+use crate::safety::copying::{Copied, CopyOptions, Owner, copy_database};
+use crate::safety::data_dir::{DataDir, read_start};
+use crate::safety::freeze::Freezer;
+use crate::safety::guard::{Ending, Guarded, is_alive};
+use crate::safety::limits::{Enforced, Limits};
+use crate::safety::trial;
+use crate::safety::user::{self, SystemUser};
 
 /// More than the path of a socket directory has.
 const PATH_BYTES_MAX: u64 = 4096;

@@ -5,12 +5,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use words::Secret;
+
 use super::failure;
 use super::stream::Stream;
 use super::url::{self, Url};
-use crate::local::user;
-use crate::{Error, ErrorClass, SetupError};
-use words::Secret;
+use crate::error::{Error, ErrorClass, SetupError};
+use crate::safety::user;
 
 /// The default limit for the time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

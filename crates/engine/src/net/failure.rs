@@ -1,6 +1,6 @@
 //! Errors of connections, independent of the protocol.
 
-use crate::{Error, ErrorClass};
+use crate::error::{Error, ErrorClass};
 
 /// Returns the error of a failed read or write.
 pub(crate) fn from_io(action: &str, error: &std::io::Error) -> Error {

@@ -30,7 +30,7 @@ pub struct Network {
 impl Network {
     /// Returns the address for clients that log in as `user`; the rest is that of the server's
     /// private `socket`.
-    pub(super) fn address(&self, user: &str, socket: Address) -> Address {
+    pub(crate) fn address(&self, user: &str, socket: Address) -> Address {
         let pem = self.certificate.as_ref().map(|certificate| certificate.pem.clone());
 
         Address {

@@ -12,10 +12,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{Shutdown, shutdown};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use words::Setting;
 
 use super::failure;
 use super::tls::error_text;
-use crate::{Error, Setting};
+use crate::error::Error;
 
 /// Returns true when a connection between two addresses stays on one host. The kernel connects to
 /// its own interfaces from the same address.

@@ -16,7 +16,7 @@ use rustls::{
 };
 
 use super::address::{Roots, SslMode};
-use crate::Error;
+use crate::error::Error;
 
 /// Returns the TLS configuration of `mode`, with the trusted authorities of `root`, or else the
 /// system's.

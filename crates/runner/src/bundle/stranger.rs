@@ -109,7 +109,7 @@ const REFUSED_LAST_WORDS: [&str; 3] = ["file", "tablespace", "tablespaces"];
 /// Signs in values of options, apart from letters and digits. A path, a quoted text, and a
 /// statement need others.
 const VALUE_SIGNS: &str = "_.,:=+-()*% ";
-/// Signs in the values of RocksDB's options with several parts.
+/// Signs in the values of options that hold others.
 const NESTED_VALUE_SIGNS: &str = "{};";
 
 /// The most characters of a value, more than any harmless option has.
@@ -223,7 +223,8 @@ fn refusal_of_option(engine: &str, key: &str, value: &str) -> Option<&'static st
         return if CONFIG_KEYS.contains(&own) { None } else { Some(NAME) };
     };
 
-    let has_parts = engine == Engine::RocksDb.name();
+    let engine_facts = Engine::named(engine).map(Engine::facts);
+    let has_parts = engine_facts.is_some_and(|facts| facts.has_nested_options);
     let is_of_value = |sign: char| {
         sign.is_ascii_alphanumeric()
             || VALUE_SIGNS.contains(sign)
@@ -252,12 +253,14 @@ fn is_refused_name(engine: &str, name: &str) -> bool {
     };
 
     let is_refused = |word: &&str| REFUSED_WORDS.contains(word);
-    let accepts_beginnings = engine == Engine::Mysql.name() && last.len() >= BEGINNING_LENGTH_MIN;
+    let engine_facts = Engine::named(engine).map(Engine::facts);
+    let is_beginning = engine_facts.is_some_and(|facts| facts.accepts_short_names)
+        && last.len() >= BEGINNING_LENGTH_MIN;
 
     before.iter().any(is_refused)
         || is_refused(last)
         || REFUSED_LAST_WORDS.contains(last)
-        || accepts_beginnings && REFUSED_WORDS.iter().any(|word| word.starts_with(*last))
+        || is_beginning && REFUSED_WORDS.iter().any(|word| word.starts_with(*last))
 }
 
 /// Returns whether a value names a log of the system among others: `stderr,syslog`.

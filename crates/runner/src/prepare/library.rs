@@ -51,7 +51,7 @@ fn refusal(error: SetupError) -> Failure {
 /// config, also calls `print` with the result of trying it. Each is a line of JSON.
 ///
 /// # Errors
-/// The input is no config, or what `print` returns.
+/// No engine with this name has libraries, the input is not a config, or what `print` returns.
 pub fn describe_library(
     engine: &str,
     path: &Path,
@@ -62,12 +62,14 @@ pub fn describe_library(
     set_parent_process_death_signal(Some(Signal::KILL))
         .context("cannot watch for the end of the parent process")?;
 
-    if engine == Engine::Sqlite.name() {
-        describe_sqlite(path, input, print)
-    } else if engine == Engine::RocksDb.name() {
-        describe::<rocksdb::Library>(path, input, print)
-    } else {
-        describe::<CustomLibrary>(path, input, print)
+    let engine = Engine::named(engine).with_context(|| format!("unknown engine `{engine}`"))?;
+    match engine {
+        Engine::Sqlite => describe_sqlite(path, input, print),
+        Engine::RocksDb => describe::<rocksdb::Library>(path, input, print),
+        Engine::Library => describe::<CustomLibrary>(path, input, print),
+        Engine::Postgres | Engine::Mysql | Engine::Null => {
+            anyhow::bail!("builds of the engine `{}` are not libraries", engine.name())
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use plan::{BuildSource, Engine, Target};
-use words::SettingRole;
+use plan::{BuildSource, Target};
+use words::{EngineFacts, SettingRole};
 
 use super::plan_file::PlanFile;
 
@@ -12,9 +12,6 @@ pub const CACHE_CODE: &str = "host::cache-exceeds-memory";
 
 /// The beginning of the names of limits among declared options.
 const LIMIT_PREFIX: &str = "limit.";
-
-/// The unit of PostgreSQL's sizes of caches without one.
-const POSTGRES_PAGE_BYTES: f64 = 8192.0;
 
 /// Returns a warning for each cache of the `targets` that is larger than this host's memory, or
 /// than the limit of its config. Servers that assay does not start are left out.
@@ -46,9 +43,8 @@ pub fn oversized_caches(
 /// Returns what is wrong with the caches of a target.
 fn problems_of(file: &PlanFile, target: &Target, host_bytes: u64) -> anyhow::Result<Vec<String>> {
     let (build, config) = (&file.plan.builds[target.build], &file.plan.configs[target.config]);
-    // SQLite fills its cache only as far as the data needs it.
-    let has_cache = matches!(build.engine, Engine::Postgres | Engine::Mysql | Engine::RocksDb);
-    if !has_cache || matches!(build.source, BuildSource::Url(_)) {
+    let facts = build.engine.facts();
+    if facts.cache_unit_bytes.is_none() || matches!(build.source, BuildSource::Url(_)) {
         return Ok(Vec::new());
     }
 
@@ -64,7 +60,7 @@ fn problems_of(file: &PlanFile, target: &Target, host_bytes: u64) -> anyhow::Res
         let is_cache =
             option.role == Some(SettingRole::CacheSize) && !option.name.starts_with(LIMIT_PREFIX);
 
-        let bytes = cache_bytes(build.engine, &option.value);
+        let bytes = cache_bytes(facts, &option.value);
 
         if is_cache && bytes.is_some_and(|bytes| bytes > most as f64) {
             let most_gb = most as f64 / 1e9;
@@ -78,9 +74,9 @@ fn problems_of(file: &PlanFile, target: &Target, host_bytes: u64) -> anyhow::Res
 }
 
 /// Parses the size of a cache in the notation of an engine; `None` for other texts.
-fn cache_bytes(engine: Engine, text: &str) -> Option<f64> {
+fn cache_bytes(facts: &EngineFacts, text: &str) -> Option<f64> {
     let size = match text.split_once("capacity=") {
-        Some((_, capacity)) if engine == Engine::RocksDb => {
+        Some((_, capacity)) if facts.has_nested_options => {
             capacity.split([';', '}']).next().unwrap_or_default().trim()
         }
         _ => text.trim(),
@@ -90,8 +86,8 @@ fn cache_bytes(engine: Engine, text: &str) -> Option<f64> {
     let (number, unit) = size.split_at(digits);
     let number: f64 = number.parse().ok()?;
     let factor = match unit.trim().to_ascii_lowercase().trim_end_matches('b') {
-        "" if engine == Engine::Postgres && !unit.ends_with(['b', 'B']) => POSTGRES_PAGE_BYTES,
-        "" => 1.0,
+        "" if unit.ends_with(['b', 'B']) => 1.0,
+        "" => f64::from(facts.cache_unit_bytes?),
         "k" => 1024.0,
         "m" => 1024.0_f64.powi(2),
         "g" => 1024.0_f64.powi(3),

@@ -39,12 +39,11 @@ pub(in crate::commands) enum TargetBuild {
 impl TargetBuild {
     /// Returns the build of a target that is there.
     fn available(target: &str, engine: &str, source: &str, identity: &str) -> anyhow::Result<Self> {
-        let known = Engine::NAMES.iter().find(|(name, _)| *name == engine);
-        let (_, engine) = known
+        let engine = Engine::named(engine)
             .with_context(|| format!("plans have no engine `{engine}` (target `{target}`)"))?;
 
         Ok(Self::Available {
-            engine: *engine,
+            engine,
             source: source.to_owned(),
             name: None,
             identity: identity.to_owned(),
@@ -238,9 +237,8 @@ pub(in crate::commands) fn name_builds(
 
 /// Returns the engine of a build that is not downloaded, as its spec tells.
 fn engine_of_missing(target: &str, spec: &Spec) -> anyhow::Result<Engine> {
-    let known = Engine::NAMES.iter().find(|(name, _)| spec.engine() == Some(*name));
-    if let Some((_, engine)) = known {
-        return Ok(*engine);
+    if let Some(engine) = spec.engine().and_then(Engine::named) {
+        return Ok(engine);
     }
 
     let message = format!("the engine of `{target}` is not known before its download");

@@ -43,7 +43,8 @@ pub static CUSTOM: LibraryRow<CustomLibrary> = LibraryRow(PhantomData);
 pub fn log_path(engine: Engine, directory: &Path) -> Option<PathBuf> {
     match engine {
         Engine::RocksDb => rocksdb::Library::log_path(directory),
-        _ => CustomLibrary::log_path(directory),
+        Engine::Library => CustomLibrary::log_path(directory),
+        Engine::Sqlite | Engine::Postgres | Engine::Mysql | Engine::Null => None,
     }
 }
 

@@ -1,0 +1,577 @@
+//! RocksDB and its forks, embedded. The build is a shared library with RocksDB's C API, loaded at
+//! run time, and the config is options in RocksDB's notation.
+//!
+//! So one binary measures every version. A process loads only one library: two versions never share
+//! an address space. There is no SQL; the load uses [`crate::KeyValueSession`].
+
+mod failure;
+mod ffi;
+pub(crate) mod library;
+mod log;
+mod notation;
+mod observer;
+mod options;
+mod settle;
+mod statistics;
+mod trial;
+
+use std::ffi::CStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use words::{Durability, Setting, SettingRole};
+
+pub use ffi::RocksSession;
+pub use library::Library;
+pub use notation::RocksdbNotation;
+pub use semver::Version;
+pub(crate) use statistics::{add_stall_totals, levels};
+
+use crate::contract::{
+    Capabilities, Engine, KeyValueEngine, KeyValueLibrary, LibraryConfig, Observer, SettleLimits,
+    Settled, Storage, UnknownOption, durability_setting,
+};
+use crate::error::{Error, ErrorClass, SetupError};
+use crate::local::log::LogParser;
+use ffi::{ClockCache, Database, Options};
+use observer::RocksObserver;
+use options::{OptionEntry, OptionsFile};
+use settle::Settling;
+
+/// The first version that leaves readahead for compaction to the kernel.
+const FIRST_KERNEL_READAHEAD: Version = Version::new(8, 6, 0);
+
+/// An open database.
+#[derive(Debug)]
+pub struct RocksDb {
+    library: Arc<Library>,
+    database: Arc<Database>,
+    directory: PathBuf,
+    wal: PathBuf,
+    set: Vec<OptionEntry>,
+    not_applicable: Vec<String>,
+    durability: Durability,
+}
+
+impl RocksDb {
+    /// Creates an empty database in `directory`, which is assay's and has no database yet.
+    ///
+    /// # Errors
+    /// An option that the library does not know, a value that it refuses, or a directory that it
+    /// can't write.
+    pub fn create(
+        library: &Arc<Library>,
+        directory: &Path,
+        config: &LibraryConfig,
+    ) -> Result<Self, SetupError> {
+        Self::start(library, directory, config, true)
+    }
+
+    /// Opens the database that [`create`](Self::create) created in `directory`.
+    ///
+    /// # Errors
+    /// The errors of [`create`](Self::create), and a database that a newer version wrote.
+    pub fn open(
+        library: &Arc<Library>,
+        directory: &Path,
+        config: &LibraryConfig,
+    ) -> Result<Self, SetupError> {
+        let database = directory.join(DATABASE);
+        if !database.join("CURRENT").exists() {
+            return Err(SetupError::Directory {
+                path: database,
+                what: "has no database".into(),
+                help: "create a database first".into(),
+            });
+        }
+
+        refuse_newer(library, &database)?;
+
+        Self::start(library, directory, config, false)
+    }
+
+    fn start(
+        library: &Arc<Library>,
+        directory: &Path,
+        config: &LibraryConfig,
+        create: bool,
+    ) -> Result<Self, SetupError> {
+        let database = directory.join(DATABASE);
+        let wal = directory.join(WAL);
+        let mut entries = entries_of(library, config)?;
+
+        // Separate from the tables, so that the sizes of both are known.
+        let place = wal.display().to_string();
+        if place.contains([';', '{', '}', '=']) || wal.to_str().is_none() {
+            return Err(SetupError::Directory {
+                path: wal,
+                what: "can't be a value in RocksDB's notation of options".into(),
+                help: "choose a data directory without `;`, `=` and braces in its name".into(),
+            });
+        }
+        entries.push(OptionEntry::new(false, "wal_dir", &place));
+
+        let (mut options, not_applicable) = prepare(library, &mut entries, config)?;
+        options.set_create(create);
+        let opened = Database::open(options, &database).map_err(|source| SetupError::Server {
+            server: format!("{} at `{}`", library.version_text(), database.display()),
+            help: match source.class {
+                ErrorClass::DiskFull => {
+                    Some("free disk space, or choose another data directory".into())
+                }
+                _ => None,
+            },
+            source,
+        })?;
+
+        refuse_missing_cache(library, &entries, &opened)?;
+        Ok(Self {
+            library: Arc::clone(library),
+            database: Arc::new(opened),
+            directory: database,
+            wal,
+            set: entries,
+            not_applicable,
+            durability: config.durability,
+        })
+    }
+
+    /// Returns the library of the database.
+    pub fn library(&self) -> &Arc<Library> {
+        &self.library
+    }
+
+    /// Opens a session for one thread of the load. The database is closed with the last session.
+    pub fn connect(&self) -> RocksSession {
+        RocksSession::new(Arc::clone(&self.database), self.durability)
+    }
+}
+
+impl KeyValueEngine for RocksDb {
+    type Session = RocksSession;
+
+    fn connect(&self) -> Result<RocksSession, Error> {
+        Ok(self.connect())
+    }
+
+    fn observer(&self) -> Box<dyn Observer> {
+        Box::new(RocksObserver::new(Arc::clone(&self.database)))
+    }
+
+    fn flush(&self) -> Result<(), Error> {
+        self.database.flush()
+    }
+
+    fn settle(
+        &self,
+        empties_first_level: bool,
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> Result<Settled, Error> {
+        let (database, directory) = (&self.database, &self.directory);
+        Settling { database, directory, limits, stop }.run(empties_first_level)
+    }
+
+    fn left_out_options(&self) -> &[String] {
+        &self.not_applicable
+    }
+}
+
+impl KeyValueLibrary for Library {
+    type Database = RocksDb;
+
+    fn load(path: &Path) -> Result<Arc<Self>, SetupError> {
+        Self::open(path)
+    }
+
+    fn path(&self) -> &Path {
+        self.path()
+    }
+
+    fn version_text(&self) -> &str {
+        self.version_text()
+    }
+
+    fn create_database(
+        self: &Arc<Self>,
+        directory: &Path,
+        config: &LibraryConfig,
+    ) -> Result<RocksDb, SetupError> {
+        RocksDb::create(self, directory, config)
+    }
+
+    fn open_database(
+        self: &Arc<Self>,
+        directory: &Path,
+        config: &LibraryConfig,
+    ) -> Result<RocksDb, SetupError> {
+        RocksDb::open(self, directory, config)
+    }
+
+    fn try_config(self: &Arc<Self>, config: &LibraryConfig) -> Result<Vec<String>, SetupError> {
+        trial::try_config(self, config)
+    }
+
+    fn log_path(directory: &Path) -> Option<PathBuf> {
+        Some(log_path(directory))
+    }
+}
+
+impl Engine for RocksDb {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            partitions: false,
+            long_transactions: false,
+            embedded: true,
+            writers_max: u32::MAX,
+            stores_data: true,
+        }
+    }
+
+    /// Returns product and version.
+    fn version(&self) -> &str {
+        self.library.version_text()
+    }
+
+    /// Returns this process. It runs no other database, so its memory and background work belong to
+    /// the database and the load.
+    fn process_id(&self) -> Option<u32> {
+        Some(std::process::id())
+    }
+
+    fn storage(&self) -> Storage {
+        Storage { data: vec![self.directory.clone()], logs: vec![self.wal.clone()] }
+    }
+
+    /// Reads the settings, such as `[DBOptions] max_background_jobs`, from the file that the
+    /// library wrote. Readahead for compaction has a role if it is left to the kernel.
+    fn settings(&self) -> Result<Vec<Setting>, Error> {
+        let file = options::read_newest(&self.directory)
+            .map_err(|error| Error::other(error.to_string()))?
+            .ok_or_else(|| {
+                let directory = self.directory.display();
+                Error::other(format!("the library has written no options file in `{directory}`"))
+            })?;
+
+        // Direct reads have no readahead by the kernel.
+        let mut entries = file.sections.iter().flat_map(|section| &section.entries);
+        let is_direct = entries.any(|(name, value)| name == "use_direct_reads" && value == "true");
+        let asks_kernel = *self.library.version() >= FIRST_KERNEL_READAHEAD && !is_direct;
+
+        let mut settings = Vec::new();
+        for section in file.sections.iter().filter(|section| section.name != "Version") {
+            let is_table = section.name.starts_with("TableOptions");
+            for (name, value) in &section.entries {
+                let is_set =
+                    self.set.iter().any(|entry| entry.is_table == is_table && entry.name == *name);
+
+                settings.push(Setting {
+                    source: Some(if is_set { "config" } else { "default" }.into()),
+                    role: (asks_kernel && name == "compaction_readahead_size")
+                        .then_some(SettingRole::CompactionReadahead),
+                    ..Setting::new(format!("[{}] {name}", section.name), value)
+                });
+            }
+        }
+
+        // The file omits some options, and has others under another name.
+        let capacity = self.database.number(CACHE_CAPACITY);
+        for entry in &self.set {
+            let section = match entry.name.as_str() {
+                "block_cache" if capacity.is_some() => "TableOptions/BlockBasedTable",
+                "memtable" => "CFOptions",
+                _ => continue,
+            };
+            settings.push(Setting {
+                source: Some("config".into()),
+                ..Setting::new(format!("[{section}] {}", entry.name), &entry.value)
+            });
+        }
+        if let Some(capacity) = capacity {
+            settings.push(Setting::new("block_cache_capacity_bytes", capacity.to_string()));
+        }
+
+        // Not options of the library, but how assay's connections use it.
+        settings.push(durability_setting(self.durability));
+        settings
+            .push(Setting { source: Some("assay".into()), ..Setting::new(PERF_LEVEL, "disable") });
+
+        settings.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(settings)
+    }
+
+    fn log_path(&self) -> Option<PathBuf> {
+        Some(self.directory.join(LOG))
+    }
+
+    fn log_parser(&self) -> Option<LogParser> {
+        Some(log::events)
+    }
+
+    /// Closes the database. The library first flushes memtables that are not in a log. Fails if
+    /// sessions or observers still use the database.
+    fn stop(self) -> Result<(), SetupError> {
+        match Arc::try_unwrap(self.database) {
+            Ok(database) => {
+                drop(database);
+                Ok(())
+            }
+            Err(shared) => Err(SetupError::Directory {
+                path: self.directory,
+                what: format!(
+                    "cannot be closed: {} sessions or observers use the database",
+                    Arc::strong_count(&shared) - 1
+                ),
+                help: "close them first; this is a bug in assay".into(),
+            }),
+        }
+    }
+}
+
+/// The property with the size of the block cache; absent without a cache.
+const CACHE_CAPACITY: &CStr = c"rocksdb.block-cache-capacity";
+/// The library's per-thread counters, which each connection turns off.
+const PERF_LEVEL: &str = "perf_level";
+/// The folder of the database in a data directory, separate from assay's marker.
+const DATABASE: &str = "db";
+/// The folder of the write-ahead log.
+const WAL: &str = "wal";
+/// The name of the library's log file.
+const LOG: &str = "LOG";
+
+/// Returns the path of the library's log for the database that [`RocksDb::create`] creates in
+/// `directory`.
+pub fn log_path(directory: &Path) -> PathBuf {
+    directory.join(DATABASE).join(LOG)
+}
+
+/// Refuses a database with options of a newer version, which an older one may read incorrectly.
+fn refuse_newer(library: &Library, database: &Path) -> Result<(), SetupError> {
+    let written = options::read_newest(database)?.and_then(|file| file.version());
+    match written {
+        Some(written) if written > *library.version() => Err(SetupError::Directory {
+            path: database.to_path_buf(),
+            what: format!(
+                "was written by version {written}, which is newer than {}",
+                library.version_text()
+            ),
+            help: "load the data again with this version, or use a version that is at least as new"
+                .into(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a database without the block cache of the config. If the library can't create the cache,
+/// it opens the database without one and reports no error.
+fn refuse_missing_cache(
+    library: &Library,
+    entries: &[OptionEntry],
+    database: &Database,
+) -> Result<(), SetupError> {
+    let of_tables = |name: &str| entries.iter().find(|entry| entry.is_table && entry.name == name);
+    let is_off = of_tables("no_block_cache")
+        .is_some_and(|entry| matches!(entry.value.as_str(), "true" | "1"));
+    let Some(entry) = of_tables("block_cache").filter(|_| !is_off) else {
+        return Ok(());
+    };
+
+    let requested = match options::nested(&entry.value) {
+        Ok(parts) => options::part(&parts, "capacity").and_then(options::bytes),
+        Err(_) => options::bytes(&entry.value),
+    };
+    let effective = database.number(CACHE_CAPACITY);
+    if requested.is_none() || effective == requested.map(|bytes| bytes as u64) {
+        return Ok(());
+    }
+
+    let made = match effective {
+        Some(bytes) => format!("a block cache of {bytes} bytes"),
+        None => "no block cache".into(),
+    };
+    Err(SetupError::config(
+        format!("{}: {} made {made}", entry.shown(), library.version_text()),
+        "set `num_shard_bits` to a value below 20, and ratios to values between 0 and 1",
+    ))
+}
+
+/// Returns the options of the config, which the library has not checked yet.
+fn entries_of(library: &Library, config: &LibraryConfig) -> Result<Vec<OptionEntry>, SetupError> {
+    let file = config.file.as_deref().map(OptionsFile::parse);
+    options::entries(file.as_ref(), &config.set, &library.defaults).map_err(|what| {
+        SetupError::config(what, "write options as in the OPTIONS file of a RocksDB database")
+    })
+}
+
+/// Returns the library's options for the config, and the options that it does not know, which are
+/// removed from `entries`.
+fn prepare(
+    library: &Library,
+    entries: &mut Vec<OptionEntry>,
+    config: &LibraryConfig,
+) -> Result<(Options, Vec<String>), SetupError> {
+    let version = library.version_text();
+    let mut base = Options::new(library.api);
+    if config.statistics {
+        base.enable_statistics();
+    }
+
+    // All errors are reported at once.
+    let mut wrong = Vec::new();
+    let mut not_applicable = Vec::new();
+    let mut given = Vec::with_capacity(entries.len());
+    let mut text = Vec::with_capacity(entries.len());
+    for entry in entries.drain(..) {
+        // The text form of options can't make this cache in every version that has it.
+        if let Some(cache) = clock_cache(&entry).map_err(|what| refused(library, what))? {
+            if library.has_clock_cache(cache.entry_charge == 0) && base.set_clock_cache(cache) {
+                given.push(entry);
+            } else if config.unknown == UnknownOption::Skip {
+                not_applicable.push(format!("{}={}", entry.full_name(), entry.value));
+            } else {
+                wrong.push(format!("{version} does not support the cache {}", entry.shown()));
+            }
+            continue;
+        }
+
+        let is_taken = |other: &OptionEntry| base.with(&other.text()).is_ok();
+        match options::wrong_number(&entry, &library.defaults, is_taken) {
+            Some(what) => wrong.push(what),
+            None => {
+                text.push(entry.clone());
+                given.push(entry);
+            }
+        }
+    }
+    *entries = given;
+
+    let mut answer = base.with(&options::join(&text));
+    if answer.is_err() {
+        let unknown = try_each(library, &base, &text, config.unknown, &mut wrong);
+        if wrong.is_empty() && !unknown.is_empty() {
+            not_applicable.extend(unknown.iter().map(OptionEntry::full_name));
+            text.retain(|entry| !unknown.contains(entry));
+            entries.retain(|entry| !unknown.contains(entry));
+            answer = base.with(&options::join(&text));
+        }
+    }
+
+    if !wrong.is_empty() {
+        return Err(refused(library, wrong.join("; ")));
+    }
+    let options =
+        answer.map_err(|error| refused(library, format!("{version}: {}", error.message)))?;
+    Ok((options, not_applicable))
+}
+
+fn refused(library: &Library, what: String) -> SetupError {
+    let version = library.version_text();
+    let help = format!("the OPTIONS file of any database that {version} created lists its options");
+    SetupError::config(what, help)
+}
+
+/// Returns the entries that the library does not know, and adds those that it refuses to `wrong`.
+/// Tests each entry alone, because the library reports only one of several invalid entries, and not
+/// always the right one.
+fn try_each(
+    library: &Library,
+    base: &Options,
+    entries: &[OptionEntry],
+    unknown_option: UnknownOption,
+    wrong: &mut Vec<String>,
+) -> Vec<OptionEntry> {
+    let mut unknown = Vec::new();
+    let mut not_taken = Vec::new();
+    for entry in entries {
+        match base.with(&entry.text()) {
+            Ok(_) => {}
+            Err(error) if library.defaults.knows(entry) => {
+                not_taken.push(format!("{}: {}", entry.shown(), error.message));
+            }
+            Err(_) => unknown.push(entry.clone()),
+        }
+    }
+
+    let version = library.version_text();
+    if !not_taken.is_empty() {
+        wrong.push(format!("{version} refuses {}", not_taken.join("; ")));
+    }
+    if !unknown.is_empty() && unknown_option == UnknownOption::Refuse {
+        let names: Vec<String> =
+            unknown.iter().map(|entry| format!("`{}`", entry.full_name())).collect();
+        wrong.push(format!("{version} does not know the option {}", names.join(", ")));
+    }
+    unknown
+}
+
+/// Returns the lock-free cache that an entry describes; `None` for any other entry.
+fn clock_cache(entry: &OptionEntry) -> Result<Option<ClockCache>, String> {
+    if entry.name != "block_cache" || !entry.is_table || !entry.value.starts_with('{') {
+        return Ok(None);
+    }
+
+    let parts = options::nested(&entry.value)?;
+    let Some(id) = options::part(&parts, "id") else {
+        return Ok(None);
+    };
+    let wrong = |what: String| format!("`block_cache = {}`: {what}", entry.value);
+
+    let known: &[&str] = match id {
+        "HyperClockCache" => &["id", "capacity", "estimated_entry_charge"],
+        "AutoHyperClockCache" => &["id", "capacity"],
+        other => {
+            return Err(wrong(format!(
+                "unknown cache `{other}`; write HyperClockCache or AutoHyperClockCache, or omit `id` for an LRU cache"
+            )));
+        }
+    };
+    let mut names = parts.iter().map(|(name, _)| name.as_str());
+    if let Some(name) = names.find(|name| !known.contains(name)) {
+        return Err(wrong(format!("`{name}` can't be set; supported are {}", known.join(", "))));
+    }
+
+    let size = |name: &str| {
+        let text =
+            options::part(&parts, name).ok_or_else(|| wrong(format!("`{name}` is missing")))?;
+        options::bytes(text)
+            .filter(|&size| size > 0)
+            .ok_or_else(|| wrong(format!("`{name}={text}` is not a size")))
+    };
+    let has_charge = known.contains(&"estimated_entry_charge");
+    Ok(Some(ClockCache {
+        capacity: size("capacity")?,
+        entry_charge: if has_charge { size("estimated_entry_charge")? } else { 0 },
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cache(value: &str) -> Result<Option<ClockCache>, String> {
+        clock_cache(&OptionEntry::new(true, "block_cache", value))
+    }
+
+    #[test]
+    fn lock_free_caches_are_recognized() {
+        assert_eq!(cache("8M"), Ok(None));
+        assert_eq!(cache("{capacity=8M;num_shard_bits=4}"), Ok(None));
+        let sizes = |value| {
+            cache(value).map(|cache| cache.map(|cache| (cache.capacity, cache.entry_charge)))
+        };
+        let adapts = "{id=AutoHyperClockCache;capacity=2G}";
+        assert_eq!(sizes(adapts), Ok(Some((2 << 30, 0))));
+        let fixed = "{id=HyperClockCache;capacity=100;estimated_entry_charge=8K}";
+        assert_eq!(sizes(fixed), Ok(Some((100, 8192))));
+        for (bad, why) in [
+            ("{id=HyperClockCache;capacity=1G}", "`estimated_entry_charge` is missing"),
+            ("{id=ClockCache;capacity=1G}", "`ClockCache`"),
+            ("{id=AutoHyperClockCache;capacity=much}", "`capacity=much`"),
+            ("{id=AutoHyperClockCache;capacity=1G;num_shard_bits=2}", "`num_shard_bits`"),
+        ] {
+            let what = cache(bad).unwrap_err();
+            assert!(what.contains(why), "{what}");
+        }
+    }
+}

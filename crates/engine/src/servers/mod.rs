@@ -1,0 +1,8 @@
+//! Engines that run in programs of their own, which assay starts or attaches to.
+
+pub(crate) mod config;
+pub(crate) mod creation;
+pub mod mysql;
+pub mod postgres;
+pub(crate) mod sql_server;
+pub(crate) mod wire;

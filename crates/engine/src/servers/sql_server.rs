@@ -1,0 +1,588 @@
+//! A running SQL server, which assay started or connected to, as far as it is the same for all
+//! kinds of servers.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use words::{Secret, Setting};
+
+use super::config::{self, ConfigText};
+use super::creation::{check_format, missing_format, set_up};
+use crate::contract::{Capabilities, Engine, Needs, Obstacle, Session, Storage};
+use crate::error::{Error, SetupError};
+use crate::local::log::LogParser;
+use crate::local::program::Readiness;
+use crate::local::server::{Origin, Server, ServerKind, ServerPlace, StartOptions, Trial};
+use crate::net::address::Address;
+use crate::net::stream::Stream;
+use crate::safety::guard::Deadline;
+use crate::support::runtime::check_preloaded;
+
+/// The database that assay creates. Its name comes from the Insert Benchmark.
+pub(crate) const DATABASE: &str = "ib";
+
+/// The note about tables without transactions.
+const NO_TRANSACTIONS: &str = "the format of the tables has no transactions: each statement commits by itself, \
+     so that `commit` does nothing, and a statement that fails may leave some of its rows";
+
+/// A connection to a server.
+pub trait Client: Session + Sized {
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// Class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached,
+    /// [`crate::ErrorClass::Refused`] when it refuses the login.
+    fn connect(address: &Address) -> Result<Self, Error>;
+
+    /// Returns the stream between client and server.
+    fn stream(&self) -> &Stream;
+}
+
+/// An installed build.
+pub trait Build {
+    /// Returns the server's program.
+    fn program(&self) -> PathBuf;
+
+    /// Returns the server's name and version, for readers.
+    fn version(&self) -> String;
+
+    /// Returns a note about results of this version.
+    fn note(&self) -> Option<String>;
+
+    /// Returns the directory of the build's programs.
+    fn bin_dir(&self) -> PathBuf {
+        self.program().parent().unwrap_or(Path::new("/")).to_path_buf()
+    }
+}
+
+/// The properties in which kinds of SQL servers differ. A value has the facts that a running server
+/// reports about itself.
+pub trait SqlKind: Sized + Send + Sync + 'static {
+    /// The server's connections.
+    type Session: Client;
+    /// The server's builds.
+    type Build: Build;
+    /// The paths of a server's files.
+    type Places: Send + Sync;
+
+    /// The server's files and processes.
+    const KIND: &'static ServerKind;
+    /// The name of the configuration file.
+    const CONFIG_FILE: &'static str;
+    /// A statement after which commits of a session don't wait for replicas, which start later.
+    const COMMIT_ALONE: &'static str;
+    /// The code of the error for a database that already exists.
+    const DATABASE_EXISTS: &'static str;
+    /// A query for the effective settings: name, value, and the source if the server has it. It
+    /// leaves out those that may contain a password.
+    const SETTINGS: &'static str;
+
+    /// The parser of its log.
+    const LOG_PARSER: LogParser;
+
+    /// The option of the server's cache, with a size that suffices for one table.
+    const SMALL_CACHE: (&'static str, &'static str);
+
+    /// The option that selects the format of new tables.
+    const FORMAT_OPTION: &'static str;
+    /// Queries for the format of new tables, and for all formats.
+    const CHOSEN_FORMAT: &'static str;
+    const FORMATS: &'static str;
+    /// The remedy if the format is missing.
+    const FORMAT_HELP: &'static str;
+    /// A statement after which a session creates tables in a format that exists from the beginning;
+    /// `None` if the server starts only with a format that exists.
+    const USUAL_FORMAT: Option<&'static str>;
+
+    /// Finds a build.
+    fn locate(build: &str) -> Result<Self::Build, SetupError>;
+
+    /// Composes the configuration of a server with files in `place`.
+    fn compose(
+        options: &StartOptions<'_>,
+        build: &Self::Build,
+        place: &ServerPlace,
+    ) -> Result<ConfigText, SetupError>;
+
+    /// Creates the data that a server needs before its first start.
+    fn create_data(
+        options: &StartOptions<'_>,
+        build: &Self::Build,
+        place: &ServerPlace,
+        config: &ConfigText,
+    ) -> Result<(), SetupError>;
+
+    /// Creates the directories that a server with a copy of another's data needs beside it.
+    fn adopt_data(_place: &ServerPlace) -> Result<(), SetupError> {
+        Ok(())
+    }
+
+    /// Upgrades the data that a server of the build `before` left, if this build can't open it.
+    /// Returns whether that was so.
+    fn upgrade(
+        _options: &StartOptions<'_>,
+        _before: &Self::Build,
+        _build: &Self::Build,
+        _place: &ServerPlace,
+        _config: &ConfigText,
+    ) -> Result<bool, SetupError> {
+        Ok(false)
+    }
+
+    /// Removes the account by which clients of the copied database's server connected by TCP.
+    fn dismiss(_session: &mut Self::Session) {}
+
+    /// Returns the arguments of the server's program.
+    fn arguments(place: &ServerPlace, config_file: &Path) -> Vec<OsString>;
+
+    /// Makes a build read a configuration without starting a server. Returns its message if it
+    /// refuses the configuration.
+    fn try_config(
+        options: &StartOptions<'_>,
+        build: &Self::Build,
+        trial: &Trial,
+        config: &ConfigText,
+    ) -> Result<Option<String>, SetupError>;
+
+    /// Returns an option of the config whose name is not in the build's own list of options, although
+    /// the server may take it for the beginning of one; `None` if there is none, or if the server
+    /// takes only whole names. Does not show the build any of the options.
+    fn option_not_in_full(
+        _options: &StartOptions<'_>,
+        _build: &Self::Build,
+        _trial: &Trial,
+    ) -> Result<Option<String>, SetupError> {
+        Ok(None)
+    }
+
+    /// Returns the address of the private socket of a server that assay starts, without a database.
+    fn address(place: &ServerPlace, options: &StartOptions<'_>) -> Address;
+
+    /// Returns the accounts that could log in by TCP before assay has created its own.
+    fn strangers(_session: &mut Self::Session) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Lets clients connect by TCP with this password; returns their user.
+    fn admit(session: &mut Self::Session, password: &Secret) -> Result<&'static str, Error>;
+
+    /// Queries a server for the facts about itself.
+    fn query_facts(session: &mut Self::Session) -> Result<Self, Error>;
+
+    /// Returns the version that the server reports.
+    fn version(&self) -> &str;
+
+    /// Reads how the build was compiled, as far as [`Self::SETTINGS`] does not say.
+    fn build_facts(_session: &mut Self::Session) -> Result<Vec<Setting>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Returns whether tables of the format have transactions.
+    fn has_transactions(&self) -> bool {
+        true
+    }
+
+    /// Adds SQL to the end of the statements that create tables.
+    fn set_table_options(&mut self, options: &str);
+
+    /// Returns whether a message in the log is about a format of tables that does not exist.
+    fn is_about_format(_message: &str) -> bool {
+        false
+    }
+
+    /// Returns the error for a server whose version is too old; `None` for any other.
+    fn refusal(&self, server: &str) -> Option<SetupError>;
+
+    /// Returns the server's process if it runs on this host and uses the directory that it reports.
+    fn live_process(session: &mut Self::Session) -> Option<u32>;
+
+    /// Queries a server on this host for the paths of its files; `None` if this user lacks the
+    /// privilege.
+    fn places(session: &mut Self::Session) -> Option<Self::Places>;
+
+    /// Returns the files that exist now.
+    fn storage(places: &Self::Places) -> Storage;
+}
+
+/// A running SQL server, which assay started or connected to.
+pub struct SqlServer<K: SqlKind> {
+    pub(crate) kind: K,
+    pub(crate) address: Address,
+    process_id: Option<u32>,
+    is_on_other_host: bool,
+    /// The paths of its files; `None` if assay can't access them.
+    places: Option<K::Places>,
+    /// The server that assay started; `None` for one that it connected to.
+    server: Option<Server>,
+    /// The replicas that reads go to.
+    readers: OnceLock<Vec<Address>>,
+    /// The number of connections to them so far.
+    reader_count: AtomicUsize,
+}
+
+impl<K: SqlKind> SqlServer<K> {
+    /// Creates a database with a build's programs, and starts its server.
+    ///
+    /// # Errors
+    /// An error about the build, the directory or the config. Nothing keeps running.
+    pub fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
+        let create = |build: &K::Build, place: &ServerPlace, config: &mut ConfigText| {
+            K::create_data(options, build, place, config)
+        };
+
+        Self::launch_with_database(options, create)
+    }
+
+    /// Starts a server as [`Self::launch`] does, with a database that is made as the config says,
+    /// unless it gets a copy of one.
+    pub(crate) fn launch_with_database(
+        options: &StartOptions<'_>,
+        create: impl FnOnce(&K::Build, &ServerPlace, &mut ConfigText) -> Result<(), SetupError>,
+    ) -> Result<Self, SetupError> {
+        let launched = Self::launch(options, create, create_database::<K>)?;
+        let failed = |source| SetupError::Server {
+            server: launched.address().to_string(),
+            help: None,
+            source,
+        };
+        let mut session = connect_alone::<K>(launched.address()).map_err(failed)?;
+
+        if options.database.is_none() {
+            set_up::<K>(options, &mut session)?;
+            refuse_strangers::<K>(&mut session, failed)?;
+        }
+
+        check_format::<K>(&mut session)?;
+
+        Ok(launched)
+    }
+
+    /// Creates a server's data in an empty place, or copies that of another server, and starts the
+    /// server. `probe` fails until it is ready.
+    pub(crate) fn launch(
+        options: &StartOptions<'_>,
+        create: impl FnOnce(&K::Build, &ServerPlace, &mut ConfigText) -> Result<(), SetupError>,
+        probe: impl Fn(&Address) -> Result<(), Error>,
+    ) -> Result<Self, SetupError> {
+        let build = K::locate(options.build)?;
+        let place = ServerPlace::create(K::KIND, options, &build.bin_dir())?;
+        let mut config = K::compose(options, &build, &place)?;
+        let origin = match options.database {
+            Some(database) => {
+                K::adopt_data(&place)?;
+                let copied = place.copy_data(database.data, options.stop)?;
+                let before = database.build.map(K::locate).transpose()?;
+                let upgrade = match before {
+                    Some(before) => upgrade::<K>(options, &before, &build, &place, &config)?,
+                    None => None,
+                };
+                Some(Origin { copied, upgrade })
+            }
+            None => {
+                create(&build, &place, &mut config)?;
+                None
+            }
+        };
+
+        let config_file = place.write(K::CONFIG_FILE, &config.text)?;
+
+        let socket = K::address(&place, options);
+        let name = format!("{} at `{socket}`", build.version());
+        let config_error = |log: &[String]| {
+            let message = (K::KIND.config_error)(log)?;
+            if K::is_about_format(&message) {
+                return Some(missing_format::<K>(message));
+            }
+            let help = config::remedy(&message, &config.text);
+            Some(config::refused(&build.version(), &message, &help, Some(config_file.clone())))
+        };
+        let guarded = place.serve(
+            &build.program(),
+            K::arguments(&place, &config_file),
+            Readiness { server: &name, probe: &|| probe(&socket), config_error: &config_error },
+            options.stop,
+        )?;
+        check_preloaded(options.env, guarded.pid())?;
+
+        let notes = config.notes.into_iter().chain(build.note()).collect();
+        let mut server = place.into_server(guarded, config.text, notes, origin);
+
+        let address = Address { database: DATABASE.into(), ..socket };
+        let address = if options.network.is_some() || options.replicas.is_some() {
+            open_to_network::<K>(options, address, &name)?
+        } else {
+            address
+        };
+
+        let name = format!("{} at `{address}`", build.version());
+        let (mut started, mut session) = Self::connect(address, &name)?;
+        started.kind.set_table_options(&options.creation.table_options);
+        if !started.kind.has_transactions() {
+            server.notes.push(NO_TRANSACTIONS.to_owned());
+        }
+        started.process_id = Some(server.process_id());
+        started.places = K::places(&mut session);
+        started.server = Some(server);
+        Ok(started)
+    }
+
+    /// Makes the build read its configuration as the server's user, without starting a server.
+    ///
+    /// # Errors
+    /// [`SetupError::Config`] for an option or a value that this version does not support;
+    /// [`SetupError::Build`] and [`SetupError::Directory`] when that user can't access the
+    /// build or the data directory.
+    pub fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError> {
+        let build = K::locate(options.build)?;
+        let trial = Trial::create(K::KIND, options, &build.bin_dir())?;
+        let config = K::compose(options, &build, &trial.place)?;
+
+        let help = "write an option and a value that this version supports, or remove the option";
+        match K::try_config(options, &build, &trial, &config)? {
+            Some(message) => Err(config::refused(&build.version(), &message, help, None)),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a config with the name of an option that the build does not list in full.
+    ///
+    /// # Errors
+    /// [`SetupError::Config`] for such a name; errors of the build.
+    pub fn refuse_beginnings_of_names(options: &StartOptions<'_>) -> Result<(), SetupError> {
+        let build = K::locate(options.build)?;
+        let trial = Trial::create(K::KIND, options, &build.bin_dir())?;
+        let Some(option) = K::option_not_in_full(options, &build, &trial)? else {
+            return Ok(());
+        };
+
+        Err(SetupError::Config {
+            what: format!("{} has no option `{option}` of this full name", build.version()),
+            help: "write the whole name, as the server's `--verbose --help` lists it".into(),
+            option: Some(option),
+            config_file: None,
+        })
+    }
+
+    /// Connects to the server at `url`, which assay did not start. Assay only creates its tables
+    /// there, in the URL's database and the server's default storage engine. Missing parts of
+    /// the URL come from the sources that the server's own clients read.
+    ///
+    /// # Errors
+    /// [`SetupError::Config`] for an invalid URL, [`SetupError::Server`] when the server can't be
+    /// reached or refuses, [`SetupError::Version`] when it is too old.
+    pub fn attach(url: &str) -> Result<Self, SetupError> {
+        let address = (K::KIND.parse_url)(url)?;
+        let name = address.to_string();
+        let (mut attached, mut session) = Self::connect(address, &name)?;
+        if let Some(refusal) = attached.kind.refusal(&name) {
+            return Err(refusal);
+        }
+
+        if !session.stream().is_on_this_host() {
+            attached.is_on_other_host = true;
+            return Ok(attached);
+        }
+
+        // A forwarded port may lead to another machine. So the reported directory counts only if a
+        // server on this host uses it.
+        let by_directory = K::live_process(&mut session);
+        attached.process_id = by_directory.or_else(|| session.stream().listener_pid());
+        attached.places = by_directory.and_then(|_| K::places(&mut session));
+        Ok(attached)
+    }
+
+    /// Connects, and queries the server for the facts about itself.
+    fn connect(address: Address, name: &str) -> Result<(Self, K::Session), SetupError> {
+        let failed = |source: Error| SetupError::Server {
+            server: name.to_string(),
+            help: address.help(&source),
+            source,
+        };
+
+        let mut session = K::Session::connect(&address).map_err(failed)?;
+        let kind = K::query_facts(&mut session).map_err(failed)?;
+
+        let server = Self {
+            kind,
+            address,
+            process_id: None,
+            is_on_other_host: false,
+            places: None,
+            server: None,
+            readers: OnceLock::new(),
+            reader_count: AtomicUsize::new(0),
+        };
+        Ok((server, session))
+    }
+
+    /// Makes connections that only read go to these replicas in turn. Only the first call has an
+    /// effect.
+    pub(crate) fn set_readers(&self, replicas: &[&Self]) {
+        let addresses = replicas.iter().map(|replica| replica.address.clone());
+        let _ = self.readers.set(addresses.collect());
+    }
+
+    /// Returns the address of the next connection that only reads.
+    pub(crate) fn address_to_read(&self) -> &Address {
+        match self.readers.get().map(Vec::as_slice) {
+            None | Some([]) => &self.address,
+            Some(readers) => {
+                let number = self.reader_count.fetch_add(1, Ordering::Relaxed);
+                &readers[number % readers.len()]
+            }
+        }
+    }
+
+    /// Returns the address to which all clients connect.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+}
+
+/// Upgrades the copied data of a server of another build. Returns the time that it took; `None` if
+/// the build can open the data as it is.
+fn upgrade<K: SqlKind>(
+    options: &StartOptions<'_>,
+    before: &K::Build,
+    build: &K::Build,
+    place: &ServerPlace,
+    config: &ConfigText,
+) -> Result<Option<Duration>, SetupError> {
+    let began = Deadline::after(Duration::MAX);
+    let was_needed = K::upgrade(options, before, build, place, config)?;
+    Ok(was_needed.then(|| began.elapsed()))
+}
+
+/// Opens a session whose commits don't wait for replicas.
+pub(crate) fn connect_alone<K: SqlKind>(address: &Address) -> Result<K::Session, Error> {
+    let mut session = K::Session::connect(address)?;
+    session.query(K::COMMIT_ALONE)?;
+    Ok(session)
+}
+
+/// Creates the database on a new server, which also shows that the server answers.
+pub(crate) fn create_database<K: SqlKind>(address: &Address) -> Result<(), Error> {
+    let mut session = connect_alone::<K>(address)?;
+    match session.query(&format!("create database {DATABASE}")) {
+        // An earlier attempt succeeded but its connection was lost.
+        Err(error) if error.code.as_deref() == Some(K::DATABASE_EXISTS) => Ok(()),
+        result => result.map(|_| ()),
+    }
+}
+
+/// Lets clients and replicas of a new server connect by TCP. Returns the address for clients.
+fn open_to_network<K: SqlKind>(
+    options: &StartOptions<'_>,
+    address: Address,
+    name: &str,
+) -> Result<Address, SetupError> {
+    let failed = |source: Error| SetupError::Server { server: name.to_owned(), help: None, source };
+    let mut session = connect_alone::<K>(&address).map_err(failed)?;
+    if options.database.is_some() {
+        K::dismiss(&mut session);
+    }
+
+    refuse_strangers::<K>(&mut session, failed)?;
+    let Some(network) = options.network else {
+        return Ok(address);
+    };
+
+    let user = K::admit(&mut session, &network.password).map_err(failed)?;
+    Ok(network.address(user, address))
+}
+
+/// Refuses a new server whose config created accounts that could log in by TCP.
+fn refuse_strangers<K: SqlKind>(
+    session: &mut K::Session,
+    failed: impl Fn(Error) -> SetupError,
+) -> Result<(), SetupError> {
+    match K::strangers(session).map_err(failed)?.as_slice() {
+        [] => Ok(()),
+        [account, ..] => Err(SetupError::config(
+            format!(
+                "the config creates the account `{account}`, which could log in to the server by TCP"
+            ),
+            "give the account the host `localhost` in `setup-sql` or the file of `init_file`, or remove it",
+        )),
+    }
+}
+
+impl<K: SqlKind> Engine for SqlServer<K> {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            long_transactions: self.kind.has_transactions(),
+            ..Capabilities::of_server()
+        }
+    }
+
+    fn version(&self) -> &str {
+        self.kind.version()
+    }
+
+    fn process_id(&self) -> Option<u32> {
+        self.process_id
+    }
+
+    fn is_on_other_host(&self) -> bool {
+        self.is_on_other_host
+    }
+
+    fn server(&self) -> Option<&Server> {
+        self.server.as_ref()
+    }
+
+    fn storage(&self) -> Storage {
+        self.places.as_ref().map(K::storage).unwrap_or_default()
+    }
+
+    fn settings(&self) -> Result<Vec<Setting>, Error> {
+        let mut session = K::Session::connect(&self.address)?;
+        let rows = session.query(K::SETTINGS)?;
+        let setting = |row: Vec<Option<String>>| {
+            let mut values = row.into_iter();
+            let name = values.next()??;
+            let value = values.next()?.unwrap_or_default();
+            Some(Setting { source: values.next().flatten(), ..Setting::new(name, value) })
+        };
+
+        let mut settings: Vec<Setting> = rows.into_iter().filter_map(setting).collect();
+        settings.extend(session.stream().settings());
+        settings.extend(K::build_facts(&mut session)?);
+        settings.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(settings)
+    }
+
+    fn log_parser(&self) -> Option<LogParser> {
+        Some(K::LOG_PARSER)
+    }
+
+    fn stop(self) -> Result<(), SetupError> {
+        self.server.map_or(Ok(()), Server::stop)
+    }
+
+    fn abandon(self) -> Result<(), SetupError> {
+        self.server.map_or(Ok(()), Server::abandon)
+    }
+}
+
+/// Returns the obstacle if a run needs more connections than are `free`. `whose` begins the clause
+/// about the limit.
+pub(crate) fn too_few_connections(
+    needs: Needs,
+    whose: &str,
+    free: Option<i64>,
+    help: &str,
+) -> Option<Obstacle> {
+    let needed = needs.connections;
+    let free = free?;
+    if free >= i64::from(needed) {
+        return None;
+    }
+    Some(Obstacle {
+        what: format!("the run needs {needed} connections, but {whose} {} more", free.max(0)),
+        help: format!("{help}, or use fewer clients"),
+    })
+}

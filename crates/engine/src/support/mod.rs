@@ -1,0 +1,7 @@
+//! What several engines do alike: read counters and catalogs, and wait until work ends.
+
+pub(crate) mod catalog;
+pub(crate) mod figures;
+pub(crate) mod quiet;
+pub(crate) mod runtime;
+pub(crate) mod waiting;
