@@ -10,7 +10,7 @@ use plan::Plan;
 use runner::host::free_bytes;
 use runner::matrix::only::CellFilters;
 use runner::matrix::pace::about;
-use runner::matrix::{factors, matching, references};
+use runner::matrix::{factors, known_times, matching, references};
 use runner::prepare::commits::{self, Unbuilt};
 use runner::prepare::estimate::{Basis, Estimate, StepTime, step_times};
 use runner::prepare::known_times::KnownTimes;
@@ -55,7 +55,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         display.warn(Some(memory::CACHE_CODE), &warning);
     }
 
-    let known = args.like.as_deref().map(KnownTimes::of_run).transpose()?;
+    let known = args.like.as_deref().map(known_times::of_run).transpose()?;
     let expected = Expected {
         estimate: estimate::of_cells(plan, &selected, known.as_ref()),
         free_bytes: data_root.ancestors().find_map(free_bytes),

@@ -9,7 +9,8 @@
 //! * `growth` adds cells while a search for a rate goes on ([`find`]), or until all comparisons are
 //!   decided (`decided`); [`against_itself`] adds those of a twin, and `repeats` more of the same.
 //! * [`only`] selects cells, and `loaders` says which of them wait for another's database.
-//! * [`incomplete`] counts what is left for the next invocation.
+//! * [`incomplete`] counts what is left for the next invocation, and [`known_times`] reads how long an
+//!   earlier run took.
 
 pub mod against_itself;
 pub mod decided;
@@ -17,6 +18,7 @@ pub(crate) mod failures;
 pub mod find;
 pub(crate) mod growth;
 pub mod incomplete;
+pub mod known_times;
 pub(crate) mod loaders;
 pub mod only;
 pub mod pace;

@@ -4,21 +4,18 @@
 //! The run may have had fewer rows. Each of its steps says how much longer it took than an estimate
 //! without it says, and a step of the new plan is expected to take that much longer, too.
 
-use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context as _;
-use plan::Engine;
-use record::{RunDir, Status, StepReader};
+use plan::{Engine, Plan};
+use record::{Status, StepReader};
 
-use super::{estimate, plan_file};
-use crate::matrix;
-use crate::matrix::repeats::raise_repeats;
+use super::estimate;
 
 /// The column of a step's host series with the size of the database's files.
 const DATA_BYTES: &str = "data_bytes";
 
 /// The times and sizes of an earlier run.
+#[derive(Default)]
 pub struct KnownTimes {
     steps: Vec<KnownStep>,
     sizes: Vec<KnownSize>,
@@ -48,45 +45,32 @@ struct KnownSize {
 }
 
 impl KnownTimes {
-    /// Reads the times and sizes of a run.
+    /// Adds what the recorded steps of a cell took, and the size of its database.
     ///
     /// # Errors
-    /// The directory has no readable run, or none of its steps is complete.
-    pub fn of_run(path: &Path) -> anyhow::Result<Self> {
-        let directory = RunDir::open(path)?;
-        let run = directory.read_run()?;
-        let mut file = plan_file::recorded_quietly(&run.plan)?;
-        raise_repeats(&mut file.plan, &run.cells);
-        let plan = &file.plan;
+    /// A record of the host can't be read.
+    pub fn add_cell(
+        &mut self,
+        plan: &Plan,
+        cell: &plan::Cell,
+        recorded: &[StepReader],
+    ) -> anyhow::Result<()> {
+        let target = &plan.targets[cell.target];
+        let of = Measured {
+            target: target.name.clone(),
+            engine: plan.builds[target.build].engine,
+            clients: cell.clients,
+        };
 
-        let mut known = Self { steps: Vec::new(), sizes: Vec::new() };
-        for task in matrix::numbered(plan, &run.cells)? {
-            let cell = directory.cell(&task.reference)?;
-            if !cell.exists() {
-                continue;
-            }
-
-            let target = &plan.targets[task.cell.target];
-            let of = Measured {
-                target: target.name.clone(),
-                engine: plan.builds[target.build].engine,
-                clients: task.cell.clients,
-            };
-            let recorded = cell.read_steps()?;
-            for expected in estimate::step_times(plan, &task.cell, None) {
-                known.add_step(&of, &expected, &recorded);
-            }
-
-            let estimate = estimate::data_bytes(plan, &task.cell);
-            known.add_size(&of, estimate, &recorded)?;
+        for expected in estimate::step_times(plan, cell, None) {
+            self.add_step(&of, &expected, recorded);
         }
+        self.add_size(&of, estimate::data_bytes(plan, cell), recorded)
+    }
 
-        if known.steps.is_empty() {
-            let path = path.display();
-            return Err(anyhow::anyhow!("no step of `{path}` is complete"))
-                .context("the times of the run can't be used");
-        }
-        Ok(known)
+    /// Returns whether no step is known.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
     }
 
     fn add_step(&mut self, of: &Measured, expected: &estimate::StepTime, recorded: &[StepReader]) {

@@ -1,6 +1,7 @@
 //! Comparisons: by hand, and on machines of which the truth is known.
 
 mod effects;
+mod families;
 mod initial_tree;
 mod looks;
 pub mod machine;

@@ -432,36 +432,6 @@ fn processor_counters_are_judged_by_default_where_there_are_any() {
 }
 
 #[test]
-fn no_verdict_depends_on_what_else_is_asked_for() {
-    let mut rows = in_turns(&[(1000.0, 1000.0); 4]);
-    for (index, row) in rows.iter_mut().enumerate() {
-        let is_base = row.cell.target == BASE;
-        let noise = 1.0 + 0.07 * (index / 2 % 3) as f64;
-        for metric in ["cache_mb", "stall%", "stall_s", "levels"] {
-            row.metrics.insert(metric, Some(100.0 * noise));
-        }
-        row.metrics.insert("rareqsz", Some(if is_base { 100.0 } else { 80.0 } * noise));
-        row.metrics.insert("flush_gb", Some(if is_base { 100.0 } else { 120.0 } * noise));
-    }
-    let figures = figures(rows);
-
-    let judged = |asked: &[&str], metric: &str| {
-        let mut options = options();
-        options.metrics = analysis::compare::costs(&figures);
-        options.shown_metrics = asked.iter().map(|name| (*name).to_owned()).collect();
-        let compared = compare(&figures, &options);
-        let row = of(&compared, metric).clone();
-        (row.verdict, row.interval)
-    };
-    for metric in ["rareqsz", "flush_gb"] {
-        let alone = judged(&[metric], metric);
-        assert!(alone.0.is_change(), "{metric}: {alone:?}");
-        let others = ["cache_mb", "stall%", "stall_s", "levels", metric];
-        assert_eq!(judged(&others, metric), alone, "{metric}");
-    }
-}
-
-#[test]
 fn runs_with_one_repeat_each_have_a_note_on_hidden_drift() {
     let is_told = |compared: &Compared| notes(compared, "has only one repeat");
     let mut rows = in_turns(&SLOWER);
