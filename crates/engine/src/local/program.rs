@@ -288,9 +288,23 @@ impl Trial {
             return incomplete(format!("needs more than the {limit} that a trial may use"));
         }
 
-        let last_line = output.iter().rev().find(|line| !line.trim().is_empty());
-        let reason = last_line.map_or("it printed no reason", |line| line.trim());
-        Ok(Some(format!("`{command}` failed ({ended}): {reason}")))
+        Ok(Some(format!("`{command}` failed ({ended}){}", reason_in(&output))))
+    }
+}
+
+/// Returns what a program wrote before it failed, after a colon. The last line alone often says only
+/// that it ends.
+fn reason_in(output: &[String]) -> String {
+    const LINES_MAX: usize = 30;
+
+    let mut lines: Vec<&str> = output.iter().map(|line| line.trim()).collect();
+    lines.retain(|line| !line.is_empty());
+    let lines = &lines[lines.len().saturating_sub(LINES_MAX)..];
+
+    match lines {
+        [] => ": it printed no reason".to_owned(),
+        [only] => format!(": {only}"),
+        several => format!(":\n  {}", several.join("\n  ")),
     }
 }
 
@@ -313,5 +327,23 @@ fn with_reason(ended: ProgramEnd, limits: &Enforced) -> String {
     match limits.killed_for_memory("it") {
         Some(reason) => format!("{ended}: {reason}"),
         None => ended.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_a_failing_program_wrote_is_its_reason() {
+        let reason = |lines: &[&str]| {
+            reason_in(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<String>>())
+        };
+        assert_eq!(reason(&["", " "]), ": it printed no reason");
+        assert_eq!(reason(&["", "unknown option"]), ": unknown option");
+        assert_eq!(
+            reason(&["mysqld: Can't get stat of '/no/tmp'", "[ERROR] Aborting", ""]),
+            ":\n  mysqld: Can't get stat of '/no/tmp'\n  [ERROR] Aborting"
+        );
     }
 }
