@@ -6,6 +6,7 @@ mod compare;
 mod conform;
 mod draft;
 mod export;
+mod groups;
 mod history;
 mod run;
 mod tune;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ::conform::CHECK_COMMAND;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use probe::{FLOOR_DEPTH_MAX, FloorRequest};
 use runner::{CELL_COMMAND, LIBRARY_COMMAND};
 
@@ -44,9 +45,23 @@ pub use self::tune::TuneArgs;
                         `history` found a regression with `--gate`, or `compare` a missed bound with `--require`, or a bundle's finding was not reproduced; 4 a result is invalid or too noisy to judge; 130 interrupted."
 )]
 pub struct Cli {
+    /// When the terminal is colored; NO_COLOR=1 is `never`
+    #[arg(long, value_enum, default_value_t = Colors::Auto, value_name = "WHEN", global = true, hide_possible_values = true)]
+    pub color: Colors,
     /// The subcommand to run.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Reads the arguments of this process.
+    ///
+    /// # Errors
+    /// They are wrong, or ask for help or the version.
+    pub fn read() -> Result<Self, clap::Error> {
+        let matches = groups::with_groups(Self::command()).try_get_matches()?;
+        Self::from_arg_matches(&matches)
+    }
 }
 
 /// The subcommands.
@@ -112,6 +127,17 @@ Example: `assay plan-schema > plan.schema.json`, and as the first line of a plan
     /// Runs one check of `conform`
     #[command(name = CHECK_COMMAND, hide = true)]
     ConformCheck(ConformCheckArgs),
+}
+
+/// When text is colored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Colors {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always, for a pager or a log that shows colors
+    Always,
+    /// Never
+    Never,
 }
 
 /// Arguments of `ls`.
@@ -391,7 +417,7 @@ pub struct ManArgs {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::CommandFactory as _;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -33,8 +33,10 @@ fn check_filters(plan: &PlanRequest, only: &[String]) -> anyhow::Result<()> {
 /// Returns why a command is not accepted.
 fn refusal(words: &[String], is_whole: bool) -> Option<String> {
     let refused = match Cli::try_parse_from(words) {
-        Ok(Cli { command: Command::Run(args) }) => check_filters(&args.plan.request(), &args.only),
-        Ok(Cli { command: Command::Check(args) }) => {
+        Ok(Cli { command: Command::Run(args), .. }) => {
+            check_filters(&args.plan.request(), &args.only)
+        }
+        Ok(Cli { command: Command::Check(args), .. }) => {
             check_filters(&args.plan.request(), &args.only)
         }
         Ok(_) => Ok(()),

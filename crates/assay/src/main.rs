@@ -45,8 +45,6 @@ mod version;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use cli::Command;
 use exit::{Exit, report_error};
 use runs::read_until_stable;
@@ -58,8 +56,11 @@ fn main() -> ExitCode {
     }
 
     runner::stop::fail_writes_beyond_the_size_limit();
-    let exit = match cli::Cli::try_parse() {
-        Ok(cli) => execute(cli.command).unwrap_or_else(|error| report_error(&error)),
+    let exit = match cli::Cli::read() {
+        Ok(cli) => {
+            output::use_colors(cli.color);
+            execute(cli.command).unwrap_or_else(|error| report_error(&error))
+        }
         Err(error) => {
             // Help and version go to stdout; everything else is a usage error.
             output::print_clap_error(&error);

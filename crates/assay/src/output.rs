@@ -2,10 +2,13 @@
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
+use std::sync::OnceLock;
 
 use anyhow::Context;
 use record::Failure;
 use report::{TableStyle, is_printable, terminal_text};
+
+use crate::cli::Colors;
 
 /// Writes a line to stderr, as `eprintln!` does, but without what a terminal would obey: names and
 /// reasons may come from the record of a stranger. Colored text is for [`eprint_colored`].
@@ -117,8 +120,22 @@ fn is_utf8() -> bool {
     })
 }
 
+/// What the command line says about colors.
+static COLORS: OnceLock<Colors> = OnceLock::new();
+
+/// Colors text from now on as the command line says.
+pub fn use_colors(colors: Colors) {
+    // It is said once.
+    let _ = COLORS.set(colors);
+}
+
 /// Returns true if text for `stream` may be colored.
 pub fn has_color(stream: &impl IsTerminal) -> bool {
+    match COLORS.get() {
+        Some(Colors::Always) => return true,
+        Some(Colors::Never) => return false,
+        Some(Colors::Auto) | None => {}
+    }
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 

@@ -27,10 +27,9 @@ fn settled(place: &Place, text: &str) -> String {
 fn the_help_of_every_command() {
     let place = Place::new();
     let all = place.assay(&["--help"]).expect_code(0).stdout;
-    let (_, commands) = all.split_once("\nCommands:\n").unwrap();
-    let (commands, _) = commands.split_once("\n\n").unwrap();
-
-    let is_name = |line: &&str| !line.starts_with("   ");
+    // Each command is a line in one of the groups, before the options.
+    let (commands, _) = all.split_once("\nOptions:\n").unwrap();
+    let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
     let names = commands.lines().filter(is_name);
     let names = names.filter_map(|line| line.split_whitespace().next());
 
