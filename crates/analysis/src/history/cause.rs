@@ -45,18 +45,6 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns the cause in a few words.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Target => "target",
-            Self::Machine => "machine: another one, or changed",
-            Self::Reference => "machine: the reference moved as well",
-            Self::SameTarget => "machine: the target is the same",
-            Self::Assay => "assay: another version measured",
-            Self::Unclear => "unclear: the reference is too noisy",
-        }
-    }
-
     /// Returns the name for scripts.
     pub fn name(self) -> &'static str {
         match self {

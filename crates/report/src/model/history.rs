@@ -1,7 +1,9 @@
 //! The history of runs, with what its tables and pages share.
 
 use analysis::compat::differences_text;
-use analysis::history::{Change, Circumstances, History, HistoryPoint, RunSummary, SeriesHistory};
+use analysis::history::{
+    Cause, Change, Circumstances, History, HistoryPoint, RunSummary, SeriesHistory,
+};
 use record::FactDifference;
 
 use super::number::{fixed, moment};
@@ -64,6 +66,18 @@ fn with_ends(ratio: f64, low: f64, high: f64) -> String {
     let decimals = if ratio < 10.0 { 3 } else { 1 };
     let [ratio, low, high] = [ratio, low, high].map(|value| fixed(value, decimals));
     format!("{ratio}x ({low}-{high})")
+}
+
+/// Returns the cause of a change in a few words.
+pub(crate) fn cause_text(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Target => "target",
+        Cause::Machine => "machine: another one, or changed",
+        Cause::Reference => "machine: the reference moved as well",
+        Cause::SameTarget => "machine: the target is the same",
+        Cause::Assay => "assay: another version measured",
+        Cause::Unclear => "unclear: the reference is too noisy",
+    }
 }
 
 /// Returns what differs between the runs around a change, a text for each kind of fact.

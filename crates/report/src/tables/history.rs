@@ -4,7 +4,7 @@ use analysis::compare::{metric_label, more_is_better};
 use analysis::history::{Cause, Change, SeriesHistory};
 use analysis::{counted, distinct};
 
-use crate::model::history::{HistoryView, change_text, load_text, plan_text};
+use crate::model::history::{HistoryView, cause_text, change_text, load_text, plan_text};
 use crate::model::number::{rate_text, ratio_text};
 use crate::model::table::{Cell, Table, Tone};
 
@@ -92,7 +92,7 @@ fn cells(view: &HistoryView<'_>, series: &SeriesHistory, change: &Change) -> Vec
         p_text(change.level.p),
         runs.to_string(),
         view.since(series, change),
-        change.cause.text().to_owned(),
+        cause_text(change.cause).to_owned(),
     ];
 
     let mut cells = vec![Cell::toned(change_text(change), tone(series, change))];

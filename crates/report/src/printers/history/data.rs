@@ -3,7 +3,7 @@
 use analysis::history::{Change, SeriesHistory};
 use serde_json::{Value, json};
 
-use crate::model::history::{HistoryView, change_text, differing};
+use crate::model::history::{HistoryView, cause_text, change_text, differing};
 use crate::model::number::typeset;
 use crate::model::text::clean;
 use crate::printers::page::encode;
@@ -75,7 +75,7 @@ fn change_data(change: &Change) -> Value {
         "latest": level.latest,
         "p": level.p,
         "text": typeset(&change_text(change)),
-        "cause": change.cause.text(),
+        "cause": cause_text(change.cause),
         "class": super::class(change),
         "details": details.iter().map(|text| typeset(&clean(text)).replace('`', "")).collect::<Value>(),
     })

@@ -11,7 +11,7 @@ use analysis::compare::metric_label;
 use analysis::history::{Change, SeriesHistory};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
-use crate::model::history::{HistoryView, change_text, load_text, newest, plan_text};
+use crate::model::history::{HistoryView, cause_text, change_text, load_text, newest, plan_text};
 use crate::model::number::{rate_text, typeset, with_microseconds};
 use crate::model::table::{Table, anchor};
 use crate::model::text::clean;
@@ -116,7 +116,7 @@ fn row(view: &HistoryView<'_>, series: &SeriesHistory) -> Markup {
                         b class=(class(change)) { (typeset(&change_text(change))) }
                         " " (clean(&view.since(series, change)))
                         br;
-                        span.soft { (change.cause.text()) }
+                        span.soft { (cause_text(change.cause)) }
                     } @else { span.soft { "no change" } }
                 }
             }
