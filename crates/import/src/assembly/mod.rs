@@ -237,7 +237,9 @@ impl Understood {
         let step = self.steps.entry(key).or_default();
 
         let is_other_client = |known: &ClientOutcome| {
-            place.client.is_some() && known.client.is_some() && known.client != place.client
+            let is_part = known.outcome.is_part || outcome.is_part;
+            let is_client = place.client.is_some() && known.client.is_some();
+            is_part || is_client && known.client != place.client
         };
         if !step.outcomes.iter().all(is_other_client) {
             let first = step.files.first().map_or("another file", |file| &file.path);

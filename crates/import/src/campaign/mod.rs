@@ -94,6 +94,8 @@ pub struct FilesRule {
     pub since_boot: Option<bool>,
     /// The disk of the database.
     pub device: Option<String>,
+    /// The unit of the values in a table: `nopm`, `tpm` or `qps`.
+    pub unit: Option<String>,
     #[serde(skip)]
     pattern: Option<Pattern>,
 }
@@ -246,6 +248,7 @@ impl Campaign {
         FormatOptions {
             device: rule.device.clone().or_else(|| self.device.clone()),
             since_boot: rule.since_boot,
+            unit: rule.unit.clone(),
             interval_s: rule.interval.filter(|interval| *interval > 0.0 && *interval <= 86_400.0),
         }
     }

@@ -1,9 +1,16 @@
 //! The formats of result files: a reader for each, and how they are recognized.
 
+mod db_bench;
+mod hammerdb;
+mod iibench;
 mod iostat;
+mod perf_stat;
+mod pgbench;
+mod pgbench_log;
 mod reading;
 mod recognize;
 mod sysbench;
+mod table;
 mod vmstat;
 
 pub use reading::{CpuShares, DiskRates, Facts, HostSample, HostSamples, Outcome, Reading, Second};
@@ -25,36 +32,96 @@ const HEAD_LINES: usize = 400;
 pub enum Format {
     /// sysbench.
     Sysbench,
+    /// What pgbench prints.
+    Pgbench,
+    /// `pgbench --log`.
+    PgbenchLog,
+    /// `pgbench --log --aggregate-interval`.
+    PgbenchAggregate,
+    /// A client of the Insert Benchmark.
+    Iibench,
+    /// What db_bench prints.
+    #[serde(rename = "db_bench")]
+    DbBench,
+    /// Reports of `benchmark.sh`.
+    #[serde(rename = "db_bench-report")]
+    DbBenchReport,
+    /// Logs of HammerDB.
+    Hammerdb,
     /// `vmstat N`.
     Vmstat,
     /// `iostat -x`.
     Iostat,
+    /// `perf stat`.
+    PerfStat,
+    /// Tables with a column of rates for each target.
+    QpsTable,
+    /// Tables with a column for each metric.
+    MetTable,
+    /// Lines of a target and a value.
+    ValueTable,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 3] = [Self::Sysbench, Self::Vmstat, Self::Iostat];
+    pub const ALL: [Self; 14] = [
+        Self::Sysbench,
+        Self::Pgbench,
+        Self::PgbenchLog,
+        Self::PgbenchAggregate,
+        Self::Iibench,
+        Self::DbBench,
+        Self::DbBenchReport,
+        Self::Hammerdb,
+        Self::Vmstat,
+        Self::Iostat,
+        Self::PerfStat,
+        Self::QpsTable,
+        Self::MetTable,
+        Self::ValueTable,
+    ];
 
     /// Returns the name, as in campaigns.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sysbench => "sysbench",
+            Self::Pgbench => "pgbench",
+            Self::PgbenchLog => "pgbench-log",
+            Self::PgbenchAggregate => "pgbench-aggregate",
+            Self::Iibench => "iibench",
+            Self::DbBench => "db_bench",
+            Self::DbBenchReport => "db_bench-report",
+            Self::Hammerdb => "hammerdb",
             Self::Vmstat => "vmstat",
             Self::Iostat => "iostat",
+            Self::PerfStat => "perf-stat",
+            Self::QpsTable => "qps-table",
+            Self::MetTable => "met-table",
+            Self::ValueTable => "value-table",
         }
     }
 
     /// Returns whether its files have samples that go with the results of another file.
     pub fn is_beside(self) -> bool {
-        matches!(self, Self::Vmstat | Self::Iostat)
+        matches!(self, Self::Vmstat | Self::Iostat | Self::PerfStat)
     }
 
     fn reader(self, options: &FormatOptions) -> Box<dyn FormatReader> {
-        let FormatOptions { device, since_boot, interval_s } = options.clone();
+        let FormatOptions { device, since_boot, interval_s, unit } = options.clone();
         match self {
             Self::Sysbench => Box::<sysbench::SysbenchReader>::default(),
+            Self::Pgbench => Box::<pgbench::PgbenchReader>::default(),
+            Self::PgbenchLog => Box::<pgbench_log::PgbenchLogReader>::default(),
+            Self::PgbenchAggregate => Box::<pgbench_log::PgbenchAggregateReader>::default(),
+            Self::Iibench => Box::<iibench::IibenchReader>::default(),
+            Self::DbBench => Box::<db_bench::DbBenchReader>::default(),
+            Self::Hammerdb => Box::<hammerdb::HammerdbReader>::default(),
             Self::Vmstat => Box::new(vmstat::VmstatReader::new(since_boot, interval_s)),
             Self::Iostat => Box::new(iostat::IostatReader::new(device, since_boot, interval_s)),
+            Self::PerfStat => Box::<perf_stat::PerfStatReader>::default(),
+            Self::QpsTable => Box::<table::QpsTableReader>::default(),
+            Self::MetTable | Self::DbBenchReport => Box::<table::TableReader>::default(),
+            Self::ValueTable => Box::new(table::PairReader::new(unit)),
         }
     }
 }
@@ -68,6 +135,8 @@ pub struct FormatOptions {
     pub since_boot: Option<bool>,
     /// The time between samples in seconds.
     pub interval_s: Option<f64>,
+    /// The unit of values: `nopm`, `tpm` or `qps`.
+    pub unit: Option<String>,
 }
 
 /// A file that was read.

@@ -107,6 +107,10 @@ pub struct Outcome {
     pub line: u64,
     /// It is a value of a table: its files are not there.
     pub is_of_table: bool,
+    /// It is a part of the operations of a step: parts add up.
+    pub is_part: bool,
+    /// The second since 1970 from which its seconds count.
+    pub begins_unix_s: Option<i64>,
 }
 
 /// One second of one client.

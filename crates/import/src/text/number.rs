@@ -8,10 +8,13 @@ const NUMBER_MAX: f64 = 1e18;
 /// The longest time of a step in seconds: 60 days.
 const SECONDS_MAX: f64 = 60.0 * 86_400.0;
 
+/// The largest count that is believed. The sum of one in each file of a campaign has 64 bits.
+const COUNT_MAX: u64 = 50_000_000_000_000;
+
 /// Returns a whole number that is not negative.
 pub(crate) fn count(text: &str, what: &str, line: u64) -> Result<u64, Refusal> {
     let plain = text.trim().replace(',', "");
-    let count = plain.parse::<u64>().ok().filter(|count| (*count as f64) < NUMBER_MAX);
+    let count = plain.parse::<u64>().ok().filter(|count| *count < COUNT_MAX);
     count.ok_or_else(|| Refusal::at(line, format!("{what} is `{}`, not a count", short(text))))
 }
 

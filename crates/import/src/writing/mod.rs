@@ -14,6 +14,7 @@ use record::{
 use crate::assembly::{CellPlace, FoundStep, StepKey, Understood, plain_name};
 use crate::campaign::Campaign;
 use crate::formats::Outcome;
+use crate::text::Doubt;
 
 /// The reason why steps have no directory in a cell.
 const NO_FILE: &str = "the campaign has no result of it";
@@ -57,6 +58,8 @@ struct PlacedStep<'a> {
     key: &'a StepKey,
     found: &'a FoundStep,
     outcome: Outcome,
+    /// What is doubtful about several files together.
+    doubt: Option<Doubt>,
 }
 
 impl PlacedStep<'_> {
@@ -111,9 +114,9 @@ pub fn write_runs(
 ) -> Result<Vec<WrittenRun>, WriteError> {
     let mut runs: BTreeMap<Option<String>, Vec<PlacedStep<'_>>> = BTreeMap::new();
     for (key, found) in &understood.steps {
-        if let Some(outcome) = found.combined() {
+        if let Some((outcome, doubt)) = found.combined() {
             let steps = runs.entry(key.cell.run.clone()).or_default();
-            steps.push(PlacedStep { key, found, outcome });
+            steps.push(PlacedStep { key, found, outcome, doubt });
         }
     }
     if runs.is_empty() {

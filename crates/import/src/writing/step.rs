@@ -108,7 +108,7 @@ impl StepMaker<'_> {
     }
 
     fn step(&self) -> Step {
-        let PlacedStep { key, found, outcome } = self.placed;
+        let PlacedStep { key, found, outcome, .. } = self.placed;
         let rule = self.campaign.step(&key.step);
         let kind = match rule.kind {
             Some(RuleKind::Load) => StepKind::Load,
@@ -214,7 +214,7 @@ impl StepMaker<'_> {
     /// Returns the doubts that only several files together give.
     fn doubts(&self) -> Vec<Doubt> {
         let facts = &self.placed.found.facts;
-        let mut doubts = Vec::new();
+        let mut doubts: Vec<Doubt> = self.placed.doubt.iter().cloned().collect();
 
         let named = [
             ("the campaign", self.campaign.cpus),
