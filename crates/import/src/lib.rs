@@ -41,6 +41,8 @@ mod campaign;
 mod explain;
 mod files;
 mod formats;
+mod guess;
+mod published;
 mod text;
 mod writing;
 
@@ -49,5 +51,7 @@ pub use campaign::{Campaign, CampaignError};
 pub use explain::explain;
 pub use files::WalkError;
 pub use formats::Format;
+pub use guess::guess;
+pub use published::{Published, PublishedError, PublishedTables, as_published};
 pub use text::{Doubt, Refusal};
 pub use writing::{WriteError, WrittenRun, write_runs, write_to};

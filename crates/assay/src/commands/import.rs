@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context;
-use import::{Campaign, explain, understand, write_runs, write_to};
+use import::{Campaign, as_published, explain, understand, write_runs, write_to};
 use runner::failure::UsageError;
 use words::counted;
 
@@ -14,16 +14,23 @@ use crate::output::{eprint_line, print};
 /// Imports a campaign, or says how it is understood.
 pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let Some(path) = &args.campaign else {
-        anyhow::bail!("not yet");
+        // A campaign is required unless a first one is asked for.
+        print(&import::guess(&args.folder)?)?;
+        return Ok(Exit::Ok);
     };
 
     let campaign = read_campaign(path)?;
     let understood = understand(&args.folder, &campaign)?;
     if args.explain {
-        for line in explain(&understood).lines() {
-            print(&format!("{}\n", report::terminal_text(line)))?;
-        }
+        print_lines(&explain(&understood))?;
         return Ok(exit_of(understood.has_refusals()));
+    }
+
+    if args.as_published {
+        let published = as_published(&args.folder, &campaign, &understood)?;
+        print_lines(&published.text())?;
+        let [_, _, different] = published.counts();
+        return Ok(if different > 0 { Exit::Invalid } else { Exit::Ok });
     }
 
     let written = match &args.out {
@@ -40,6 +47,14 @@ pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
         eprint_line!("error: {}", report::terminal_text(&refusal.to_string()));
     }
     Ok(exit_of(understood.has_refusals()))
+}
+
+/// Prints lines with text of strangers.
+fn print_lines(text: &str) -> anyhow::Result<()> {
+    for line in text.lines() {
+        print(&format!("{}\n", report::terminal_text(line)))?;
+    }
+    Ok(())
 }
 
 fn read_campaign(path: &Path) -> anyhow::Result<Campaign> {

@@ -57,6 +57,16 @@ impl StepKey {
         Self { cell, step: plain_name(&renamed.unwrap_or(step)), found }
     }
 
+    /// Returns whether a table means this step. Tables may have a config behind the target.
+    pub fn is_named(&self, target: Option<&str>, step: &str) -> bool {
+        let found = self.found.target.as_deref().unwrap_or(&self.cell.target);
+        let is_target = target.is_none_or(|target| {
+            let rest = target.strip_prefix(found);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        });
+        is_target && (self.step == step || self.found.step.as_deref() == Some(step))
+    }
+
     /// Returns whether samples of the host at this place belong to the step.
     pub fn is_at(&self, place: &Place) -> bool {
         self.cell.run == place.run

@@ -14,6 +14,13 @@ pub use pattern::Pattern;
 #[error("{0}")]
 pub struct CampaignError(String);
 
+impl CampaignError {
+    /// Returns an error with its text.
+    pub(crate) fn new(text: String) -> Self {
+        Self(text)
+    }
+}
+
 /// A campaign.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -65,10 +65,6 @@ impl Pattern {
         Ok(Self { text: text.to_owned(), parts })
     }
 
-    /// Returns the text of the pattern.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
 
     /// Matches a path, or its end from a `/` on. Returns the values of the placeholders.
     pub fn find(&self, path: &str) -> Option<BTreeMap<String, String>> {

@@ -5,7 +5,7 @@ mod statistics;
 
 use std::collections::BTreeMap;
 
-use record::{OpRole, StepKind};
+use record::{Counter, OpRole, StepKind};
 
 use super::reading::{Facts, FormatReader, Outcome, Reading};
 use crate::text::{Doubt, Line, Refusal, count, measure, seconds_to_ns, with_unit};
@@ -101,6 +101,14 @@ impl DbBenchReader {
                 self.check_rate(name, rate, operations, seconds, number);
             }
             _ => {}
+        }
+        outcome.printed_rate = Some(rate);
+        // `(816230 of 1000000 found)`
+        let hits = rest.split_once('(').filter(|_| found.is_some());
+        let hits = hits.and_then(|(_, rest)| rest.split(' ').next());
+        if let Some(hits) = hits {
+            let hits = count(hits, "found", number)? as f64;
+            outcome.counters.push(Counter::gauge("found_count", hits));
         }
         // The printed rate is the one that people know, and is whole.
         let name = if kind == StepKind::Load { "ips" } else { "qps" };

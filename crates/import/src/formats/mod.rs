@@ -22,6 +22,7 @@ use serde::Deserialize;
 use crate::text::{Lines, Refusal};
 use reading::FormatReader;
 pub(crate) use recognize::recognize;
+pub(crate) use table::{step_of, target_of};
 
 /// The number of lines by which a format is recognized.
 const HEAD_LINES: usize = 400;

@@ -351,6 +351,7 @@ impl SysbenchReader {
             let counted = Counted { count: events.count, per_second: Some(rate), line };
             self.check_rate("events", counted, seconds);
         }
+        outcome.printed_rate = self.queries.and_then(|queries| queries.per_second);
         if let Some(queries) = self.queries.filter(|_| events.count > 0) {
             outcome.queries_per_event = Some(queries.count as f64 / events.count as f64);
         }

@@ -123,9 +123,9 @@ impl FormatReader for VmstatReader {
         }
 
         if let Some(columns) = Columns::of(&words) {
-            // The author's scripts take this row for a sample of zeros.
+            // The author's scripts take each row but the first for a sample of zeros.
+            self.host.published.count += u64::from(self.header_rows > 0);
             self.header_rows += 1;
-            self.host.published.count += 1;
             let names = |columns: &Columns| [columns.switches, columns.user, columns.system];
             let is_same = self.columns.as_ref().is_none_or(|old| names(old) == names(&columns));
             if !is_same {
