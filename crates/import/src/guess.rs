@@ -88,46 +88,79 @@ fn campaign(
         let names: Vec<String> = unknown.iter().map(|name| format!("{name:?}")).collect();
         let _ = writeln!(text, "ignore = [{}]", names.join(", "));
     }
+    let steps = steps(groups);
     for ((format, depth), group) in groups {
-        let _ = write!(text, "\n[[files]]\n{}", files(*format, *depth, group));
+        let _ = write!(text, "\n[[files]]\n{}", files(*format, *depth, group, &steps));
     }
     text
 }
 
-/// Returns the keys of the files of a group.
-fn files(format: Format, depth: usize, group: &Group) -> String {
-    let folder = Varying::of(&group.folders);
-    let name = Varying::of(&group.names);
-    let mut text = String::new();
-    let mut keys = String::new();
-
-    if depth > 0 {
-        let shown = match folder {
-            Varying::Same(folder) => {
-                let _ = writeln!(keys, "target = {folder:?}");
-                folder
-            }
-            Varying::Between { before, after } => format!("{before}{{target}}{after}"),
+/// Returns the names of steps, by the names of files with results.
+fn steps(groups: &BTreeMap<(Format, usize), Group>) -> BTreeSet<String> {
+    let mut steps = BTreeSet::new();
+    for ((format, _), group) in groups {
+        let Varying::Between { before, after } = Varying::of(&group.names) else {
+            continue;
         };
-        text.push_str(&shown);
-        text.push('/');
+        for name in group.names.iter().filter(|_| !format.is_beside()) {
+            let end = name.len().saturating_sub(after.len());
+            steps.extend(name.get(before.len()..end).map(str::to_owned));
+        }
+    }
+    steps.remove("");
+    steps
+}
+
+/// Returns the keys of the files of a group.
+fn files(format: Format, depth: usize, group: &Group, steps: &BTreeSet<String>) -> String {
+    let mut path = String::new();
+    let mut keys = String::new();
+    if depth > 0 {
+        let folder = target_pattern(&group.folders);
+        let _ = write!(path, "{folder}/");
     } else {
         keys.push_str("# target = \"BUILD.CONFIG\"\n");
     }
 
-    match name {
-        Varying::Same(name) => {
-            let _ = writeln!(keys, "step = {:?}", name.replace(['{', '}'], ""));
-            text.push_str(&name);
-        }
+    match Varying::of(&group.names) {
         Varying::Between { before, after } => {
-            let _ = write!(text, "{before}{{step}}{after}");
+            let _ = write!(path, "{before}{{step}}{after}");
+        }
+        Varying::Same(name) => {
+            // Samples of one step alone still have its name.
+            let known = steps.iter().filter(|step| name.contains(step.as_str()));
+            if let Some(step) = known.max_by_key(|step| step.len()) {
+                path.push_str(&name.replacen(step, "{step}", 1));
+            } else {
+                let step = name.split('{').next().unwrap_or_default();
+                let _ = writeln!(keys, "step = {:?}", step.trim_end_matches(SEPARATORS));
+                path.push_str(&name);
+            }
         }
     }
     if matches!(format, Format::Vmstat | Format::Iostat) {
         keys.push_str("interval = 1\n");
     }
-    format!("path = {text:?}\nformat = {:?}\n{keys}", format.name())
+    format!("path = {path:?}\nformat = {:?}\n{keys}", format.name())
+}
+
+/// Returns the pattern of folders of targets: all of their names, without a letter before and a
+/// mark such as `pk1` behind them that all have.
+fn target_pattern(folders: &BTreeSet<String>) -> String {
+    let is_mark = |part: &str| part.len() <= 3 && part.ends_with(|c: char| c.is_ascii_digit());
+    let first = folders.iter().next().map_or("", String::as_str);
+    let before = first.split_once('.').map_or("", |(before, _)| before);
+    let after = first.rsplit_once('.').map_or("", |(_, after)| after);
+
+    let before = format!("{before}.");
+    let has_letter = before.len() == 2 && folders.iter().all(|name| name.starts_with(&before));
+    let after = format!(".{after}");
+    let has_mark = is_mark(&after[1..]) && folders.iter().all(|name| name.ends_with(&after));
+    format!(
+        "{}{{target}}{}",
+        if has_letter { &before } else { "" },
+        if has_mark { &after } else { "" }
+    )
 }
 
 /// What names have in common.

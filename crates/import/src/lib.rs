@@ -43,6 +43,8 @@ mod files;
 mod formats;
 mod guess;
 mod published;
+#[cfg(test)]
+mod tests;
 mod text;
 mod writing;
 

@@ -14,7 +14,6 @@ use crate::formats::{Facts, Format, HostSamples, Outcome, ReadFile, Reading, rea
 use crate::text::{Doubt, Refusal};
 pub(crate) use step_key::{CellPlace, StepKey, plain_name};
 
-
 /// A campaign as it was understood.
 #[derive(Debug, Default)]
 pub struct Understood {

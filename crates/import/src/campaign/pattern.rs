@@ -26,7 +26,6 @@ const NAMES: [&str; 7] = ["target", "build", "config", "step", "variant", "run",
 /// A pattern of paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    text: String,
     parts: Vec<Part>,
 }
 
@@ -62,9 +61,8 @@ impl Pattern {
                 rest = &rest[end..];
             }
         }
-        Ok(Self { text: text.to_owned(), parts })
+        Ok(Self { parts })
     }
-
 
     /// Matches a path, or its end from a `/` on. Returns the values of the placeholders.
     pub fn find(&self, path: &str) -> Option<BTreeMap<String, String>> {

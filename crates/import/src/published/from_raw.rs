@@ -17,6 +17,7 @@ struct Wanted<'a> {
     step: &'a str,
     clients: Option<u32>,
     variant: Option<&'a str>,
+    run: Option<&'a str>,
 }
 
 impl<'a> Raw<'a> {
@@ -34,6 +35,7 @@ impl<'a> Raw<'a> {
         let mut found = self.steps.iter().filter(|(key, ..)| {
             key.is_named(wanted.target, wanted.step)
                 && wanted.clients.is_none_or(|clients| clients == key.cell.clients)
+                && wanted.run.is_none_or(|run| Some(run) == key.cell.run.as_deref())
                 && wanted.variant.is_none_or(|variant| Some(variant) == key.cell.variant.as_deref())
         });
         let (_, step, outcome) =
@@ -46,14 +48,20 @@ impl<'a> Raw<'a> {
 }
 
 /// Returns the rate that the author's tables have of a step.
-fn rate(table: &Table<'_>, step: &str, found: &FoundStep, outcome: &Outcome) -> Result<f64, String> {
+fn rate(
+    table: &Table<'_>,
+    step: &str,
+    found: &FoundStep,
+    outcome: &Outcome,
+) -> Result<f64, String> {
     let printed = outcome.printed_rate.ok_or_else(|| "the file has no rate".to_owned())?;
     let scan = table.rule.scan.as_deref().filter(|_| step.starts_with("scan"));
     let Some(scan) = scan else {
         return Ok(printed);
     };
 
-    let rows = found.facts.table_rows.ok_or_else(|| "the size of the table is unknown".to_owned())?;
+    let rows =
+        found.facts.table_rows.ok_or_else(|| "the size of the table is unknown".to_owned())?;
     let thousands = rows as f64 / 1000.0;
     if scan == "rows-per-second" {
         return Ok(printed * thousands);
@@ -85,6 +93,7 @@ pub fn rates(table: &Table<'_>) -> Vec<Cell> {
                     step: &place.step,
                     clients: place.clients.or(numbered),
                     variant: table.with("variant"),
+                    run: table.with("run"),
                 };
                 let found = table.raw.find(&wanted);
                 let rate =
@@ -102,7 +111,8 @@ pub fn costs(table: &Table<'_>) -> Vec<Cell> {
     let step = table.with("step").unwrap_or_default();
     let target = table.with("target");
     let clients = table.with("clients").and_then(|clients| clients.parse().ok());
-    let wanted = Wanted { target, step, clients, variant: table.with("variant") };
+    let variant = table.with("variant");
+    let wanted = Wanted { target, step, clients, variant, run: table.with("run") };
     let computed = table.raw.find(&wanted).and_then(|(found, outcome)| {
         let rate = rate(table, step, found, outcome)?;
         costs_of(found, rate)
@@ -112,7 +122,9 @@ pub fn costs(table: &Table<'_>) -> Vec<Cell> {
     let printed = printed.flat_map(|line| line.split('\t')).enumerate();
     let cell = |(column, printed): (usize, &str)| {
         let computed = match &computed {
-            Ok(costs) => costs.get(column).cloned().ok_or_else(|| "there are more cells".to_owned()),
+            Ok(costs) => {
+                costs.get(column).cloned().ok_or_else(|| "there are more cells".to_owned())
+            }
             Err(reason) => Err(reason.clone()),
         };
         Cell::new(format!("cell {}", column + 1), printed, computed)
@@ -167,9 +179,11 @@ pub fn index_seconds(table: &Table<'_>) -> Vec<Cell> {
     for Row { label, cells: seconds } in grid::csv(table.text) {
         for (size, printed) in sizes.iter().zip(&seconds) {
             let clients = label.parse().ok();
-            let wanted = Wanted { target: None, step, clients, variant: Some(size) };
+            let variant = Some(*size);
+            let wanted = Wanted { target: None, step, clients, variant, run: None };
             let found = table.raw.find(&wanted);
-            let seconds = found.map(|(_, outcome)| (outcome.elapsed_ns / 1_000_000_000).to_string());
+            let seconds =
+                found.map(|(_, outcome)| (outcome.elapsed_ns / 1_000_000_000).to_string());
             cells.push(Cell::new(format!("{label} threads, {size}"), printed, seconds));
         }
     }
@@ -198,11 +212,13 @@ pub fn second_lines(table: &Table<'_>) -> Vec<Cell> {
         };
 
         let step = if number == 1 { benchmark.to_owned() } else { format!("{benchmark}.{number}") };
-        let variant = match table.with("variant") {
-            Some(folder) => format!("{folder}-{variant}"),
-            None => variant.to_owned(),
+        let wanted = Wanted {
+            target: table.with("target"),
+            step: &step,
+            clients: None,
+            variant: Some(variant),
+            run: table.with("run"),
         };
-        let wanted = Wanted { target: table.with("target"), step: &step, clients: None, variant: Some(&variant) };
         let values = table.raw.find(&wanted).map(|(_, outcome)| values_of(outcome));
         for (column, printed) in printed.iter().enumerate() {
             let computed = match &values {
@@ -222,7 +238,8 @@ fn values_of(outcome: &Outcome) -> Vec<Result<String, String>> {
         None => Err(format!("the result has no {name}")),
     };
     let found = outcome.counters.iter().find(|counter| counter.name == "found_count");
-    let found = found.map_or(Err("nothing was found".to_owned()), |found| Ok(found.value.to_string()));
+    let found =
+        found.map_or(Err("nothing was found".to_owned()), |found| Ok(found.value.to_string()));
     let all = outcome.ops.get(&outcome.main).map_or(0, |ops| ops.ok).to_string();
     vec![metric("usec_op", 3), metric("o/s", 0), metric("mb_sec", 1), found, Ok(all)]
 }

@@ -81,9 +81,8 @@ fn by_row(sources: &[Block], block: &Block, row: &Row, decimals: usize) -> Vec<C
     for (column, printed) in row.cells.iter().enumerate() {
         let place = format!("{} {}, column {}", block.name, row.label, column + 1);
         let values = found.zip(base);
-        let values = values.and_then(|(row, base)| {
-            Some((row.cells.get(column)?, base.cells.get(column)?))
-        });
+        let values =
+            values.and_then(|(row, base)| Some((row.cells.get(column)?, base.cells.get(column)?)));
         let cell = match values {
             Some((value, base)) => {
                 let computed = ratio(value, base, decimals);
@@ -115,8 +114,7 @@ pub fn csv_of(table: &Table<'_>) -> Vec<Cell> {
         Ok(source) => source,
         Err(reason) => return all_missing(&rows, &reason),
     };
-    let sources: Vec<Row> =
-        grid::blocks(source).into_iter().flat_map(|block| block.rows).collect();
+    let sources: Vec<Row> = grid::blocks(source).into_iter().flat_map(|block| block.rows).collect();
 
     let mut cells = Vec::new();
     for row in &rows {
@@ -138,18 +136,16 @@ pub fn cost_table(table: &Table<'_>) -> Vec<Cell> {
     let mut absolute: Option<Block> = None;
     for block in grid::blocks(table.text) {
         if !block.is_relative {
-            if table.rule.from.is_some() {
-                cells.extend(absolute_costs(table, &block));
-            }
+            cells.extend(absolute_costs(table, &block));
             absolute = Some(block);
             continue;
         }
 
         let base = absolute.as_ref().and_then(|block| block.rows.first());
         for row in &block.rows {
-            let found = absolute.as_ref().and_then(|absolute| {
-                absolute.rows.iter().find(|known| known.label == row.label)
-            });
+            let found = absolute
+                .as_ref()
+                .and_then(|absolute| absolute.rows.iter().find(|known| known.label == row.label));
             for (column, printed) in row.cells.iter().enumerate() {
                 let place = format!("{} {}, column {}", block.name, row.label, column + 1);
                 let values = found.zip(base).and_then(|(row, base)| {
@@ -172,17 +168,21 @@ fn absolute_costs(table: &Table<'_>, block: &Block) -> Vec<Cell> {
     for row in &block.rows {
         let wanted = format!("{}/{}", row.label, block.name);
         let file = table.texts.iter().find(|(path, _)| {
-            path.strip_prefix(wanted.as_str()).or_else(|| {
-                let at = path.find(&format!("/{wanted}"))?;
-                Some(&path[at + wanted.len() + 1..])
-            }).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            path.strip_prefix(wanted.as_str())
+                .or_else(|| {
+                    let at = path.find(&format!("/{wanted}"))?;
+                    Some(&path[at + wanted.len() + 1..])
+                })
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         });
         let costs = file.and_then(|(_, text)| costs_in(text));
         for (column, printed) in row.cells.iter().enumerate() {
             let place = format!("{} {}, column {}", block.name, row.label, column + 1);
-            let value = costs.as_ref().and_then(|costs| costs.get(column));
-            let computed = value.cloned().ok_or_else(|| format!("there is no `{wanted}`"));
-            cells.push(Cell::new(place, printed, computed));
+            cells.push(match costs.as_ref().map(|costs| costs.get(column)) {
+                Some(Some(value)) => Cell::new(place, printed, Ok(value.clone())),
+                Some(None) => Cell::new(place, printed, Err("there is no such cost".to_owned())),
+                None => Cell::without_files(place, printed),
+            });
         }
     }
     cells

@@ -25,8 +25,12 @@ pub fn blocks(text: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = vec![Block::default()];
     for line in text.lines() {
         let line = line.trim();
-        let cells: Vec<String> =
-            line.split('\t').map(str::trim).filter(|cell| !cell.is_empty()).map(Into::into).collect();
+        let cells: Vec<String> = line
+            .split('\t')
+            .map(str::trim)
+            .filter(|cell| !cell.is_empty())
+            .map(Into::into)
+            .collect();
         let Some((label, values)) = cells.split_last() else {
             continue;
         };
@@ -110,7 +114,8 @@ mod tests {
 
     #[test]
     fn blocks_have_names_headers_and_rows() {
-        let text = "l.i0\nips\tqps\ttag\n1\t2\ta\n-\t-\t-\n3\tNA\tb\n\nl.x\nips\tqps\ttag\n5\t6\ta\n";
+        let text =
+            "l.i0\nips\tqps\ttag\n1\t2\ta\n-\t-\t-\n3\tNA\tb\n\nl.x\nips\tqps\ttag\n5\t6\ta\n";
         let blocks = blocks(text);
         assert_eq!(blocks.len(), 2);
         assert_eq!((blocks[0].name.as_str(), blocks[0].rows.len()), ("l.i0", 3));

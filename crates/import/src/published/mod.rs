@@ -61,6 +61,8 @@ pub struct PublishedTables {
     pub equal: usize,
     /// Cells that another quirk explains, by the quirk.
     pub explained: BTreeMap<String, usize>,
+    /// Cells whose files the campaign does not have.
+    pub without_files: usize,
     /// Cells that nothing explains.
     pub different: Vec<String>,
 }
@@ -83,12 +85,13 @@ impl Published {
             let count = words::counted(tables.table_count, "table");
             let _ = writeln!(
                 text,
-                "{} ({}): {count}, {} equal, {} explained, {} different",
+                "{} ({}): {count}, {} equal, {} explained, {} different, {} without files",
                 tables.pattern,
                 tables.kind,
                 words::counted(tables.equal, "cell"),
                 tables.explained.values().sum::<usize>(),
-                tables.different.len()
+                tables.different.len(),
+                tables.without_files
             );
             for (quirk, count) in &tables.explained {
                 let _ = writeln!(text, "  {count} explained: {quirk}");
@@ -98,7 +101,11 @@ impl Published {
             }
         }
         let [equal, explained, different] = self.counts();
-        let _ = writeln!(text, "all: {equal} equal, {explained} explained, {different} different");
+        let without: usize = self.tables.iter().map(|tables| tables.without_files).sum();
+        let _ = writeln!(
+            text,
+            "all cells: {equal} equal, {explained} explained, {different} different, {without} without files"
+        );
         text
     }
 }
@@ -110,6 +117,8 @@ struct Cell {
     printed: String,
     /// `Err`: nothing follows, with the reason.
     computed: Result<String, String>,
+    /// The campaign does not have its files.
+    is_without_files: bool,
     /// The cell as another quirk gives it.
     quirk: Option<Quirk>,
 }
@@ -122,7 +131,13 @@ struct Quirk {
 
 impl Cell {
     fn new(place: String, printed: &str, computed: Result<String, String>) -> Self {
-        Self { place, printed: printed.to_owned(), computed, quirk: None }
+        let is_without_files = false;
+        Self { place, printed: printed.to_owned(), computed, is_without_files, quirk: None }
+    }
+
+    fn without_files(place: String, printed: &str) -> Self {
+        let computed = Err(String::new());
+        Self { is_without_files: true, ..Self::new(place, printed, computed) }
     }
 
     fn with_quirk(mut self, computed: String, name: &'static str) -> Self {
@@ -133,6 +148,10 @@ impl Cell {
 
 impl PublishedTables {
     fn add(&mut self, path: &str, cell: Cell) {
+        if cell.is_without_files {
+            self.without_files += 1;
+            return;
+        }
         if cell.computed.as_ref().is_ok_and(|computed| *computed == cell.printed) {
             self.equal += 1;
             return;
