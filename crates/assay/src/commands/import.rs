@@ -10,6 +10,7 @@ use words::counted;
 use crate::cli::ImportArgs;
 use crate::exit::Exit;
 use crate::output::{eprint_line, print};
+use crate::version::ASSAY;
 
 /// Imports a campaign, or says how it is understood.
 pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
@@ -20,7 +21,8 @@ pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     };
 
     let campaign = read_campaign(path)?;
-    let understood = understand(&args.folder, &campaign)?;
+    let mut understood = understand(&args.folder, &campaign)?;
+    understood.assay = ASSAY.clone();
     if args.explain {
         print_lines(&explain(&understood))?;
         return Ok(exit_of(understood.has_refusals()));
@@ -33,6 +35,9 @@ pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
         return Ok(if different > 0 { Exit::Invalid } else { Exit::Ok });
     }
 
+    for refusal in understood.refusals() {
+        eprint_line!("error: {}", report::terminal_text(&refusal.to_string()));
+    }
     let written = match &args.out {
         Some(out) => write_to(&understood, &campaign, out),
         None => write_runs(&understood, &campaign, Path::new(runner::RESULTS)),
@@ -43,9 +48,6 @@ pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
         print(&format!("{}: {cells}, {steps}\n", run.path.display()))?;
     }
 
-    for refusal in understood.refusals() {
-        eprint_line!("error: {}", report::terminal_text(&refusal.to_string()));
-    }
     Ok(exit_of(understood.has_refusals()))
 }
 

@@ -19,6 +19,8 @@ pub(crate) use step_key::{CellPlace, StepKey, plain_name};
 pub struct Understood {
     /// The folder or archive.
     pub source: String,
+    /// The program that imports, for the record.
+    pub assay: record::Assay,
     /// Every file.
     pub files: Vec<UnderstoodFile>,
     /// Entries that were not read: links, and archives that can't be read.
@@ -284,7 +286,7 @@ impl Understood {
         };
         let path = imported.path.clone();
         let has_same = step.files.iter().any(|known| known.format == imported.format);
-        if has_same && format != Format::Iostat || has_same && step.iostat.is_some() {
+        if has_same {
             let doubt =
                 Doubt::of_file("import::mixed", "another file has such samples of the step");
             self.files[file].doubts.push(doubt.clone());

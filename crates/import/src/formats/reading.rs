@@ -105,6 +105,8 @@ pub struct Outcome {
     pub failure: Option<String>,
     /// The line with the result.
     pub line: u64,
+    /// The engine's version, if the result has its own.
+    pub engine_version: Option<String>,
     /// The throughput as the tool prints it.
     pub printed_rate: Option<f64>,
     /// It is a value of a table: its files are not there.

@@ -56,7 +56,7 @@ fn of_numbers(head: &[String]) -> Option<Format> {
     }
 
     let is_time = |word: &&str| word.len() == 10 && word.parse::<u64>().is_ok();
-    let all = |place: usize| lines.iter().all(|words| words.get(place).is_some_and(|w| is_time(w)));
+    let all = |place: usize| lines.iter().all(|words| words.get(place).is_some_and(is_time));
     if all(4) && lines.iter().all(|words| (6..=8).contains(&words.len())) {
         Some(Format::PgbenchLog)
     } else if all(0) && lines.iter().all(|words| words.len() >= 6) {

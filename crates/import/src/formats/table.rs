@@ -26,7 +26,8 @@ const TIMES: [(&str, &str); 5] =
     [("p50", "p50"), ("p99", "p99"), ("p99.9", "p99.9"), ("p99.99", "p99.99"), ("pmax", "max")];
 
 /// Columns that name what the row is about.
-const TARGET_COLUMNS: [&str; 3] = ["tag", "dbms", "version"];
+const TARGET_COLUMNS: [&str; 3] = ["tag", "dbms", VERSION];
+const VERSION: &str = "version";
 const STEP_COLUMNS: [&str; 1] = ["test"];
 
 /// Columns that neither are metrics nor name anything.
@@ -82,7 +83,14 @@ impl TableReader {
             let at = self.header.iter().position(|name| names.contains(&name.as_str()))?;
             Some(cells[at].to_owned()).filter(|cell| !cell.is_empty())
         };
-        let target = column(&TARGET_COLUMNS).map(|name| target_of(&name));
+        if cells.iter().all(|cell| *cell == "-") {
+            // It separates groups of targets.
+            return Ok(());
+        }
+        let version = column(&[VERSION]);
+        // A version has dots, which separate build and config in names of targets.
+        let versioned = version.as_ref().map(|version| format!("v{}", version.replace('.', "_")));
+        let target = versioned.or_else(|| column(&TARGET_COLUMNS).map(|name| target_of(&name)));
         let test = column(&STEP_COLUMNS);
         let is_db_bench = test.is_some();
         let step = test.or_else(|| self.step.clone());
@@ -95,6 +103,7 @@ impl TableReader {
         let mut outcome = Outcome::of(kind, main, role);
         (outcome.target, outcome.clients, outcome.line) = (target, self.clients, number);
         outcome.is_of_table = true;
+        outcome.engine_version = version;
         if is_db_bench {
             self.tool = Some("db_bench".to_owned());
             outcome.clients = step.as_deref().and_then(threads_in).or(self.clients);
@@ -191,7 +200,7 @@ impl FormatReader for TableReader {
             self.is_relative = false;
         } else if text.starts_with("--- ") {
             self.is_relative = text.contains("relative");
-        } else if words.iter().any(|word| known(word)) && words.len() > 1 {
+        } else if words.iter().any(known) && words.len() > 1 {
             self.header(line)?;
         } else if self.is_relative {
         } else if words.len() == 1 && with_unit(text).is_none() {

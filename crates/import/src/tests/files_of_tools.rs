@@ -34,7 +34,8 @@ fn a_file_of_another_format_is_refused() {
                 |format| matches!(format, Format::MetTable | Format::DbBenchReport);
             // Pairs of a name and a number are rates, too.
             let is_of_pairs = format == Format::ValueTable && other == Format::QpsTable;
-            if other != format && !is_of_pairs && !(is_same_reader(other) && is_same_reader(format)) {
+            if other != format && !is_of_pairs && !(is_same_reader(other) && is_same_reader(format))
+            {
                 let result = read_text(text, Some(other));
                 assert!(result.is_err(), "{} as {}", format.name(), other.name());
             }

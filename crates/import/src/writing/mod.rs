@@ -127,7 +127,7 @@ pub fn write_runs(
     for (name, mut steps) in runs {
         // Archives have their files in any order.
         steps.sort_by_key(PlacedStep::order);
-        let writer = RunWriter { campaign, name, steps, source: &understood.source };
+        let writer = RunWriter { campaign, name, steps, understood };
         written.push(writer.write(results)?);
     }
     Ok(written)
@@ -138,7 +138,7 @@ struct RunWriter<'a> {
     campaign: &'a Campaign,
     name: Option<String>,
     steps: Vec<PlacedStep<'a>>,
-    source: &'a str,
+    understood: &'a Understood,
 }
 
 impl RunWriter<'_> {
@@ -173,6 +173,7 @@ impl RunWriter<'_> {
 
         Ok(Run {
             id: self.id(),
+            assay: self.understood.assay.clone(),
             status: Status::Incomplete,
             name: self.run_name(),
             started_unix_ns,
@@ -226,7 +227,7 @@ impl RunWriter<'_> {
         tools.dedup();
         ImportedRun {
             tools,
-            source: self.source.to_owned(),
+            source: self.understood.source.clone(),
             files: files.len() as u64,
             bytes: files.values().sum(),
         }
@@ -268,7 +269,6 @@ impl RunWriter<'_> {
                 ..Target::default()
             });
         }
-        targets.sort_by(|a, b| a.name.cmp(&b.name));
         targets
     }
 
@@ -292,7 +292,9 @@ impl RunWriter<'_> {
     fn version(&self, target: &str) -> String {
         let ruled = self.campaign.target(target).version;
         let mut of_target = self.steps.iter().filter(|step| step.key.cell.target == target);
-        let in_files = of_target.find_map(|step| step.found.facts.engine_version.clone());
+        let in_files = of_target.find_map(|step| {
+            step.outcome.engine_version.clone().or_else(|| step.found.facts.engine_version.clone())
+        });
         ruled.or(in_files).unwrap_or_default()
     }
 
