@@ -8,6 +8,7 @@ mod draft;
 mod export;
 mod groups;
 mod history;
+mod import;
 mod run;
 mod tune;
 
@@ -28,6 +29,7 @@ pub use self::conform::{ConformArgs, ConformCheckArgs};
 pub use self::draft::{InitArgs, VersusArgs, WorkloadName};
 pub use self::export::{ExportArgs, ExportFormat, ExportTable};
 pub use self::history::HistoryArgs;
+pub use self::import::ImportArgs;
 pub use self::run::{AugmentArgs, CellArgs, CheckArgs, FindArgs, LibraryArgs, PlaceArgs, RunArgs};
 pub use self::tune::TuneArgs;
 
@@ -100,6 +102,8 @@ pub enum Command {
     /// Exports results for other tools: CSV, Parquet, benchstat, HdrHistogram, viewers of CPU
     /// profiles
     Export(ExportArgs),
+    /// Imports results of sysbench, pgbench, db_bench and other tools as a run
+    Import(ImportArgs),
     /// Downloads builds of engines, side by side, without installing them on the system
     Fetch(FetchArgs),
     /// Lists, verifies or removes downloaded builds

@@ -120,6 +120,8 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
             export(&args)
         }
 
+        Command::Import(args) => commands::import::import(&args),
+
         Command::Fetch(args) => commands::builds::fetch(&args),
         Command::Builds(args) => commands::builds::builds(&args),
         Command::Databases(args) => commands::databases::databases(&args),

@@ -116,7 +116,8 @@ impl std::fmt::Display for FormatVersion {
 ///   [`WorkloadSteps::alone`]: a step that is measured right after the load. [`Run::design`]: the
 ///   levels of the targets of a designed experiment.
 /// - 1.6: [`Step::system_calls`]: how many system calls of each kind the engine made.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 6 };
+/// - 1.7: [`Run::imported`] and [`Step::imported`]: what other tools measured.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 7 };
 
 impl FormatVersion {
     /// Returns whether the JSON files have checksums.

@@ -104,6 +104,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("record", &["words"]),
     ("analysis", &["design", "record", "words"]),
     ("report", &["analysis", "record", "words"]),
+    ("import", &["record", "words"]),
     ("builds", &[]),
     ("profile", &["words"]),
     ("ranks", &[]),
@@ -117,8 +118,8 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "assay",
         &[
-            "analysis", "builds", "conform", "design", "engine", "load", "plan", "probe", "record",
-            "report", "runner", "words", "workload",
+            "analysis", "builds", "conform", "design", "engine", "import", "load", "plan", "probe",
+            "record", "report", "runner", "words", "workload",
         ],
     ),
     // It checks the others, so it uses none of them.

@@ -12,6 +12,10 @@ pub const CLOCK: &str = "assay_clock";
 /// The key of a plan that counts system calls, which makes the engine slower.
 const SYSTEM_CALLS: &str = "system-calls";
 
+/// The name of the fact that says which tool measured: tools count times, errors and samples of the
+/// host differently.
+const MEASURED_BY: &str = "measured by";
+
 /// The source of settings that assay itself makes.
 const SOURCE: &str = "assay";
 
@@ -67,13 +71,23 @@ pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
         let mut planned = recorded.run.plan.resolved.iter();
         let counted = planned.find(|value| value.key == SYSTEM_CALLS);
         let counted = counted.map_or("off", |value| value.value.trim_matches('"'));
-        settings.chain(clock).chain([(SYSTEM_CALLS.to_owned(), counted.to_owned())]).collect()
+        let counted = (SYSTEM_CALLS.to_owned(), counted.to_owned());
+        let tool = (MEASURED_BY.to_owned(), measured_by(&recorded.run));
+        settings.chain(clock).chain([counted, tool]).collect()
     };
 
     let mut differences = super::differences(&facts(first), &facts(other));
     // Records without a clock are not compared.
     differences.retain(|fact| fact.first.is_some() && fact.now.is_some());
     differences
+}
+
+/// Returns the tools that measured a run.
+fn measured_by(run: &Run) -> String {
+    match &run.imported {
+        Some(imported) => imported.tools.join(" and "),
+        None => "assay".to_owned(),
+    }
 }
 
 /// Returns the engines whose settings are known: one that never started has none.

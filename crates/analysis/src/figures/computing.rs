@@ -19,7 +19,7 @@ use super::series::{self, CountersReader, OpsReader, Series};
 use super::sla::{Sla, sla};
 use super::turns::{TurnBlock, TurnTotals};
 use super::waits::waits;
-use super::{client_hosts, metrics, quality, sizes, turns, typical};
+use super::{Quality, client_hosts, imported, metrics, quality, sizes, turns, typical};
 
 /// A cell in its run.
 pub(super) struct CellOfRun<'a> {
@@ -54,6 +54,7 @@ impl CellOfRun<'_> {
             metrics.extend(floor.efficiencies(step, &metrics));
         }
 
+        imported::replace_metrics(step, series, &mut metrics);
         let stalled_pct = metrics.get("stall%").copied().flatten();
         let lag = metrics::lag(step, &series.engine);
 
@@ -70,7 +71,7 @@ impl CellOfRun<'_> {
             lag: Some(lag).filter(|lag| lag.at_most_ms.is_some()),
             sizes: sizes::sizes(step),
             system_calls: system_calls::per_operation(step),
-            quality: quality::quality(step, series, &data.host, stalled_pct),
+            quality: data.quality(stalled_pct),
             settled: quality::settled(step, &metrics),
             metrics,
             counters: counters.figures,
@@ -183,6 +184,15 @@ impl<'a> StepData<'a> {
         Ok(Self { step, host, client_hosts, histograms, series, turn_totals, turn_blocks })
     }
 
+    /// Returns the evenness of the throughput, if it was counted second by second.
+    fn quality(&self, stalled_pct: Option<f64>) -> Option<Quality> {
+        let kind = self.step.main_operation()?;
+        if self.step.imported.is_some() && !imported::has_seconds(&self.series, kind) {
+            return None;
+        }
+        quality::quality(self.step, &self.series, &self.host, stalled_pct)
+    }
+
     /// Returns the figures of each kind of operation.
     fn op_figures(&self) -> BTreeMap<String, OpFigures> {
         let kinds = self.step.ops.iter();
@@ -199,7 +209,7 @@ impl<'a> StepData<'a> {
         let service_max = series.map_or(0.0, |series| largest(&series.service_us_max));
         let response_max = series.map_or(0.0, |series| largest(&series.response_us_max));
 
-        OpFigures {
+        let mut figures = OpFigures {
             count: ops.ok,
             rows: ops.rows,
             failed: ops.failed,
@@ -216,7 +226,12 @@ impl<'a> StepData<'a> {
             response_buckets: buckets(response, response_max),
             service_curve: curve(service),
             response_curve: curve(response),
+        };
+
+        if let Some(imported) = self.step.imported.as_ref().filter(|_| service.is_none()) {
+            imported::replace_times(imported, kind, &mut figures);
         }
+        figures
     }
 
     /// Returns a count per second of the step.

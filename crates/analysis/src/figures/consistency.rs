@@ -20,8 +20,8 @@ pub(crate) fn contradictions(
     }
 
     // The files of a failed step end where they could no longer be written, and its reason is
-    // known.
-    let has_whole_files = step.status != Status::Failed;
+    // known. Other tools round their seconds, or have none.
+    let has_whole_files = step.status != Status::Failed && step.imported.is_none();
     let no_seconds = OpSeries::default();
     for (kind, ops) in &step.ops {
         reasons.extend(unbalanced(kind, ops));

@@ -61,7 +61,9 @@ impl Percentiles {
     /// would be the longest time.
     pub fn of_operations(&self, name: &str, operations: u64) -> Option<f64> {
         let statistic = STATISTICS.iter().find(|known| known.name == name)?;
-        (operations >= statistic.operations_min).then(|| (statistic.of)(self))
+        let time = (operations >= statistic.operations_min).then(|| (statistic.of)(self));
+        // An imported record may have some statistics and not others.
+        time.filter(|time| time.is_finite())
     }
 
     /// Returns the fewest operations that a statistic needs; `None` if there is no such statistic.

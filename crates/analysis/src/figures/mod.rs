@@ -31,6 +31,7 @@ mod consistency;
 pub(crate) mod counters;
 mod disk_floor;
 mod fairness;
+mod imported;
 pub(crate) mod index;
 mod latency;
 mod loaded_cell;

@@ -11,6 +11,7 @@ pub mod databases;
 pub mod export;
 pub mod history;
 pub mod host;
+pub mod import;
 pub mod install;
 pub mod ls;
 mod own_log;

@@ -46,6 +46,7 @@ mod full_disk;
 mod history;
 mod honest;
 mod http;
+mod import;
 mod install;
 mod live;
 mod ls;

@@ -4,6 +4,7 @@
 
 mod cell;
 mod database;
+mod imported;
 mod run;
 mod step;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cell::{Cell, ServerHost, StepNotApplicable};
 pub use database::{KeptDatabase, PageCache};
+pub use imported::{ImportedFile, ImportedRun, ImportedStep};
 pub use run::{
     AloneStep, Assay, Build, BuiltCommit, BuiltPatch, CellRef, ClientHost, Design, DesignFactor,
     DesignedTarget, FactDifference, FileHash, Host, Invocation, Plan, PlanFile, RateSearch,

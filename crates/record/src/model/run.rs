@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use words::{DeclaredOption, DiskFloor, FsyncLatency, Warning};
 
-use super::{Status, StepFile};
+use super::{ImportedRun, Status, StepFile};
 use crate::CellKey;
 
 /// `run.json`
@@ -60,6 +60,9 @@ pub struct Run {
     /// Repeats were added until its time was up: no result has ended it. False while it goes on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_time_up: bool,
+    /// The origin of a run that other tools measured; `None` if Assay measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<ImportedRun>,
     /// A process measured its cells when it was read. It is not part of the record.
     #[serde(skip)]
     pub is_running: bool,

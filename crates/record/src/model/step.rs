@@ -8,7 +8,7 @@ use words::{
     WorkPart,
 };
 
-use super::{Failure, Status, StepFile};
+use super::{Failure, ImportedStep, Status, StepFile};
 use crate::CellKey;
 
 /// `step.json`
@@ -132,6 +132,9 @@ pub struct Step {
     /// The plan's commands that ran around the step; empty if the plan has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<StepCommand>,
+    /// The origin of a step that another tool measured; `None` if Assay measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<ImportedStep>,
     /// Warnings that concern the step's results, which remain valid.
     pub warnings: Vec<Warning>,
     /// The other files in the step's directory; filled in when the step is finished.

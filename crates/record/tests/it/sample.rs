@@ -6,11 +6,11 @@ use std::path::Path;
 use record::{
     AloneStep, Assay, Build, BuiltCommit, BuiltPatch, Cell, CellDir, CellRef, Check, Connection,
     ConnectionState, Counter, Cpu, DeclaredOption, Design, DesignFactor, DesignedTarget, DiskFloor,
-    FORMAT, FactDifference, Failure, FileHash, FsyncLatency, Host, HostColumn, IntervalRow,
-    Invocation, IoMode, IoRate, Limit, LoadPause, OpRole, Ops, OptionStatus, Plan, PlanFile,
-    RateSearch, ReadFloor, ResolvedValue, Role, Run, RunDir, ServerHost, Setting, SettingRole,
-    Settle, Status, Step, StepKind, StorageSize, SyncFloor, SyncPlace, Target, UnmetOption,
-    Warning, WorkloadSteps, latency_histogram,
+    FORMAT, FactDifference, Failure, FileHash, FsyncLatency, Host, HostColumn, ImportedFile,
+    ImportedRun, ImportedStep, IntervalRow, Invocation, IoMode, IoRate, Limit, LoadPause, OpRole,
+    Ops, OptionStatus, Plan, PlanFile, RateSearch, ReadFloor, ResolvedValue, Role, Run, RunDir,
+    ServerHost, Setting, SettingRole, Settle, Status, Step, StepKind, StorageSize, SyncFloor,
+    SyncPlace, Target, UnmetOption, Warning, WorkloadSteps, latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -77,6 +77,12 @@ pub fn run() -> Run {
             alone: Some(AloneStep { step: "l.i1".into(), in_sequence: None }),
         }],
         warnings: vec![Warning { code: "host::swap-in-use".into(), text: "swap is in use".into() }],
+        imported: Some(ImportedRun {
+            tools: vec!["sysbench 1.0.20".into()],
+            source: "old.tar.xz".into(),
+            files: 1,
+            bytes: 4096,
+        }),
         search: Some(RateSearch {
             step: "l.i1".into(),
             p99_ms: Some(20.0),
@@ -383,6 +389,7 @@ pub fn step() -> Step {
             error: None,
         }],
         commands: vec![command()],
+        imported: Some(imported()),
         warnings: vec![],
         files: vec![],
     }
@@ -444,4 +451,21 @@ pub fn write(results: &Path) -> RunDir {
     directory.end_cell(&cell_ref()).unwrap();
     directory.write_run(&run()).unwrap();
     directory
+}
+
+fn imported() -> ImportedStep {
+    let times = BTreeMap::from([("p95".to_owned(), 1340.0)]);
+    ImportedStep {
+        tool: "sysbench 1.0.20".into(),
+        files: vec![ImportedFile {
+            path: "sb.o.scan".into(),
+            format: "sysbench".into(),
+            lines: 44,
+            bytes: 4096,
+            crc32: "0badcafe".into(),
+        }],
+        metrics: BTreeMap::from([("qps".to_owned(), 12.5)]),
+        times_us: BTreeMap::from([("event".to_owned(), times)]),
+        buckets: BTreeMap::from([("event".to_owned(), [1; 10])]),
+    }
 }

@@ -1,0 +1,198 @@
+//! What pgbench prints, also with `--progress`.
+
+use record::{Counter, OpRole, StepKind};
+
+use super::reading::{Facts, FormatReader, Outcome, Reading, Second};
+use crate::text::{Doubt, Line, Refusal, count, measure, seconds_to_ns};
+
+/// The kind of operation.
+pub(crate) const TRANSACTION: &str = "transaction";
+
+/// The largest relative difference between a rate and its count over time.
+const RATE_ERROR_MAX: f64 = 0.02;
+
+/// Reads pgbench.
+#[derive(Default)]
+pub(crate) struct PgbenchReader {
+    facts: Facts,
+    doubts: Vec<Doubt>,
+    processed: Option<(u64, u64)>,
+    failed: u64,
+    retries: u64,
+    skipped: u64,
+    duration_s: Option<f64>,
+    /// The rate without the time of connecting.
+    rate: Option<(f64, u64)>,
+    rate_target: Option<f64>,
+    average_ms: Option<f64>,
+    deviation_ms: Option<f64>,
+    lag_ms: Option<f64>,
+    progress: Vec<Progress>,
+    failure: Option<String>,
+    is_pgbench: bool,
+}
+
+/// A line such as `progress: 5.0 s, 5203.1 tps, lat 1.536 ms stddev 0.480, 0 failed`.
+struct Progress {
+    at_s: f64,
+    rate: f64,
+}
+
+impl PgbenchReader {
+    fn progress(&mut self, line: &Line<'_>, rest: &str) -> Result<(), Refusal> {
+        let part = |unit: &str| {
+            rest.split(',').find_map(|part| part.trim().strip_suffix(unit).map(str::trim))
+        };
+        let (Some(at), Some(rate)) = (part(" s"), part(" tps")) else {
+            return Ok(());
+        };
+        let at_s = measure(at, "the time of progress", line.number)?;
+        seconds_to_ns(at_s % 1e6, "the time of progress", line.number)?;
+        let rate = measure(rate, "tps", line.number)?;
+        self.progress.push(Progress { at_s, rate });
+        Ok(())
+    }
+
+    fn summary(&mut self, line: &Line<'_>) -> Result<(), Refusal> {
+        let number = line.number;
+        let first_word = |text: &str| text.split([' ', '/', '(']).next().unwrap_or("").to_owned();
+        let counted = |text: &str, what: &str| count(&first_word(text), what, number);
+
+        if let Some(text) = line.after("number of transactions actually processed:") {
+            if self.processed.is_some() {
+                let text = "a second summary; each run needs a file of its own";
+                return Err(Refusal::at(number, text));
+            }
+            self.processed = Some((counted(text, "transactions")?, number));
+        } else if let Some(text) = line.after("number of failed transactions:") {
+            self.failed = counted(text, "failed transactions")?;
+        } else if let Some(text) = line.after("total number of retries:") {
+            self.retries = counted(text, "retries")?;
+        } else if let Some(text) = line.after("number of transactions skipped:") {
+            self.skipped = counted(text, "skipped transactions")?;
+        } else if let Some(text) = line.after("number of clients:") {
+            self.facts.clients = u32::try_from(counted(text, "clients")?).ok();
+        } else if let Some(text) = line.after("duration:") {
+            let seconds = measure(&first_word(text), "the duration", number)?;
+            seconds_to_ns(seconds, "the duration", number)?;
+            self.duration_s = Some(seconds);
+        } else if let Some(text) = line.after("latency average") {
+            let text = text.trim_start_matches(['=', ':', ' ']);
+            self.average_ms = Some(measure(&first_word(text), "the average latency", number)?);
+        } else if let Some(text) = line.after("latency stddev") {
+            let text = text.trim_start_matches(['=', ':', ' ']);
+            self.deviation_ms = Some(measure(&first_word(text), "the deviation", number)?);
+        } else if let Some(text) = line.after("rate limit schedule lag: avg") {
+            self.lag_ms = Some(measure(&first_word(text), "the lag", number)?);
+        } else if let Some(text) = line.after("tps =") {
+            let rate = measure(&first_word(text), "tps", number)?;
+            // Older versions print two rates, of which the first includes connecting.
+            if self.rate.is_none() || text.contains("excluding") {
+                self.rate = Some((rate, number));
+            }
+        } else {
+            return Ok(());
+        }
+        self.is_pgbench = true;
+        Ok(())
+    }
+
+    fn outcome(&mut self) -> Result<Outcome, Refusal> {
+        let mut outcome = Outcome::of(StepKind::Query, TRANSACTION, OpRole::Unknown);
+        outcome.failure = self.failure.take();
+        let (Some((processed, line)), Some((rate, rate_line))) = (self.processed, self.rate) else {
+            let text = "the summary is missing, so the step failed";
+            self.doubts.push(Doubt::of_file("import::truncated", text));
+            outcome.failure.get_or_insert_with(|| "pgbench printed no summary".to_owned());
+            return Ok(outcome);
+        };
+
+        let by_rate = if rate > 0.0 { processed as f64 / rate } else { 0.0 };
+        let seconds = match self.duration_s {
+            Some(duration) if (by_rate / duration - 1.0).abs() > RATE_ERROR_MAX => {
+                let text = format!(
+                    "{processed} transactions in {duration} s are {:.1} per second, not {rate}; the count is taken",
+                    processed as f64 / duration
+                );
+                self.doubts.push(Doubt::at("import::rate", rate_line, text));
+                duration
+            }
+            _ => by_rate,
+        };
+        outcome.elapsed_ns = seconds_to_ns(seconds, "the time", rate_line)?;
+        outcome.line = line;
+
+        outcome.count_ok(TRANSACTION, OpRole::Unknown, processed, 0);
+        if let Some(ops) = outcome.ops.get_mut(TRANSACTION) {
+            ops.failed = self.failed;
+            ops.retried = self.retries;
+            ops.skipped = self.skipped;
+            ops.offered = processed.saturating_add(self.failed).saturating_add(self.skipped);
+            ops.rate_target_ops_per_s = self.rate_target;
+        }
+        if let Some(ms) = self.average_ms {
+            outcome.set_time_us(TRANSACTION, "mean", ms * 1e3);
+        }
+        let gauges = [("latency_stddev_ms", self.deviation_ms), ("schedule_lag_ms", self.lag_ms)];
+        for (name, value) in gauges {
+            outcome.counters.extend(value.map(|value| Counter::gauge(name, value)));
+        }
+        outcome.seconds = seconds_of(&self.progress);
+        Ok(outcome)
+    }
+}
+
+/// Returns the seconds, if each line is one of them.
+fn seconds_of(progress: &[Progress]) -> Vec<Second> {
+    let begins = progress.first().map_or(0.0, |first| first.at_s - 1.0);
+    let is_second =
+        |(index, line): (usize, &Progress)| (line.at_s - begins - (index + 1) as f64).abs() < 0.05;
+    if !progress.iter().enumerate().all(is_second) {
+        return Vec::new();
+    }
+    let mut seconds = Vec::new();
+    for (index, line) in progress.iter().enumerate() {
+        seconds.push(Second {
+            second: index as u32,
+            kind: TRANSACTION.to_owned(),
+            ok: line.rate.round() as u64,
+            ..Second::default()
+        });
+    }
+    seconds
+}
+
+impl FormatReader for PgbenchReader {
+    fn line(&mut self, line: &Line<'_>) -> Result<(), Refusal> {
+        let text = line.text.trim();
+        if let Some(rest) = text.strip_prefix("progress:") {
+            self.is_pgbench = true;
+            return self.progress(line, rest);
+        }
+        if let Some(rest) = text.strip_prefix("pgbench (") {
+            let rest = rest.trim_start_matches("PostgreSQL) ");
+            let version: String = rest.split([')', ' ']).next().unwrap_or_default().to_owned();
+            self.facts.tool = Some(format!("pgbench {version}"));
+            self.is_pgbench = true;
+            return Ok(());
+        }
+        if text.starts_with("pgbench: error:") || text.starts_with("pgbench: fatal:") {
+            let text: String = text.chars().take(200).collect();
+            self.doubts.push(Doubt::at("import::errors", line.number, text.clone()));
+            self.failure.get_or_insert(text);
+            self.is_pgbench = true;
+            return Ok(());
+        }
+        self.summary(line)
+    }
+
+    fn end(mut self: Box<Self>) -> Result<Reading, Refusal> {
+        if !self.is_pgbench {
+            return Err(Refusal::of_file("it has no output of pgbench"));
+        }
+        self.facts.tool.get_or_insert_with(|| "pgbench".to_owned());
+        self.facts.engine = Some("postgres".to_owned());
+        let results = vec![self.outcome()?];
+        Ok(Reading { facts: self.facts, results, doubts: self.doubts, ..Reading::default() })
+    }
+}
