@@ -10,7 +10,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Measure by a plan", &["init", "check", "run", "augment"]),
     (
         "Read what was measured",
-        &["ls", "show", "compare", "history", "report", "serve", "export", "bundle"],
+        &["ls", "show", "compare", "history", "report", "serve", "export", "bundle", "import"],
     ),
     ("Builds, databases and this machine", &["fetch", "builds", "databases", "conform", "host"]),
     ("Shells and editors", &["completions", "man", "plan-schema"]),
