@@ -280,3 +280,15 @@ fn server_url(cx: &mut Context<'_>, key: &str, node: &Node) -> Option<ServerUrl>
     let shown = quoted(&redact(&url));
     Some(ServerUrl { engine, url: Secret::new(url), shown })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_about_sources_names_every_engine() {
+        for (engine, _) in Engine::NAMES {
+            assert!(SOURCES_HELP.contains(&format!("`{engine} = ")), "no source of `{engine}`");
+        }
+    }
+}

@@ -296,4 +296,16 @@ mod tests {
             "how many times to try an operation that fails with a transient error"
         );
     }
+
+    #[test]
+    fn the_schema_has_builds_and_configs_of_every_engine() {
+        let schema = schema();
+        let builds = &schema["properties"]["build"]["additionalProperties"]["properties"];
+        let configs = &schema["properties"]["config"]["properties"];
+
+        for (engine, _) in words::Engine::NAMES {
+            assert!(builds[engine].is_object(), "no build of `{engine}`");
+            assert!(configs[engine].is_object(), "no config of `{engine}`: add one to `PLANS`");
+        }
+    }
 }
