@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use analysis::figures::Series;
+use inquiry::reading::{figures, read_until_stable};
 use record::RunDir;
 use report::{Outline, StepPoint, result_in_brief, step_points};
-
-use crate::runs::{figures, read_until_stable};
 
 /// Reads what `run.json` says of a run.
 pub fn outline(path: &Path) -> anyhow::Result<Outline> {

@@ -24,6 +24,7 @@
 mod catalog;
 mod cli;
 mod commands;
+mod damages;
 mod display;
 #[cfg(test)]
 mod documented;
@@ -34,10 +35,8 @@ mod http;
 mod judged;
 mod live;
 mod output;
-mod reproduced;
 mod run_paths;
 mod run_view;
-mod runs;
 mod serve;
 mod so_far;
 mod throughput;
@@ -46,10 +45,10 @@ mod version;
 use std::process::ExitCode;
 
 use clap::Parser;
+use inquiry::reading::read_until_stable;
 
 use cli::Command;
 use exit::{Exit, report_error};
-use runs::read_until_stable;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);

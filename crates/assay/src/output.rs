@@ -1,6 +1,5 @@
 //! Prints: results to stdout, everything else to stderr.
 
-use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 
 use anyhow::Context;
@@ -57,23 +56,6 @@ pub fn columns<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
         text.push('\n');
     }
     text
-}
-
-/// Returns indented JSON. Characters that a terminal would obey, or that hide or turn text, are
-/// escaped; they can only be in strings.
-pub fn json_text(value: &serde_json::Value) -> anyhow::Result<String> {
-    let json = serde_json::to_string_pretty(value)?;
-    let mut text = String::with_capacity(json.len() + 1);
-    for letter in json.chars() {
-        if letter == '\n' || is_printable(letter) {
-            text.push(letter);
-        } else {
-            let _ = write!(text, "\\u{:04x}", u32::from(letter));
-        }
-    }
-
-    text.push('\n');
-    Ok(text)
 }
 
 /// Prints an error in the command line. What was typed may hold escapes that somebody else chose.
@@ -143,19 +125,5 @@ pub fn print_failure(failure: &Failure) {
 
     if let Some(help) = &failure.help {
         eprint_line!("help: {}", terminal_text(help));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn json_escapes_what_a_terminal_would_obey() {
-        let value = serde_json::json!({ "a\u{9b}": "\u{202e}b\u{1b}[31m", "c": "é\n" });
-        let text = json_text(&value).unwrap();
-        let expected = "{\n  \"a\\u009b\": \"\\u202eb\\u001b[31m\",\n  \"c\": \"é\\n\"\n}\n";
-        assert_eq!(text, expected);
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use analysis::settings::{PlanTarget, Settings, declared_differences};
+use inquiry::reading::pair_of;
 use plan::Plan;
 use runner::host::free_bytes;
 use runner::matrix::only::CellFilters;
@@ -17,7 +18,6 @@ use runner::prepare::{estimate, memory};
 use runner::{DATA, Events as _, RESULTS};
 
 use super::check_design::design_text;
-use super::show::pair_of;
 use crate::cli::CheckArgs;
 use crate::display::{Display, size_text};
 use crate::exit::Exit;

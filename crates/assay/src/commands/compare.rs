@@ -15,8 +15,9 @@ use analysis::{
     distinct,
     figures::{Figures, Row, Series},
 };
+use inquiry::reading::{check_steps, figures, retain_steps};
 use record::{Run, RunDir};
-use report::{ComparedRun, Comparison};
+use report::{ComparedRun, Comparison, json_text};
 use runner::failure::UsageError;
 use runner::similar::did_you_mean;
 use words::Metric;
@@ -24,9 +25,9 @@ use words::Metric;
 use self::groups::Group;
 use self::lines::{Line, Runs};
 use crate::cli::{CompareArgs, Format, METRIC_LIST};
+use crate::damages::exit_of_reading;
 use crate::exit::Exit;
-use crate::output::{eprint_line, json_text, print, style};
-use crate::runs::{check_steps, exit_of_reading, figures, retain_steps};
+use crate::output::{eprint_line, print, style};
 
 /// Compares the targets of some runs.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
@@ -166,7 +167,7 @@ enum Printed {
 /// Joins several comparisons into one text.
 fn joined(mut all: Vec<Printed>) -> anyhow::Result<String> {
     if let [Printed::Json(json)] = all.as_slice() {
-        return json_text(json);
+        return Ok(json_text(json)?);
     }
 
     // Only the first comparison of CSV keeps its header line.
@@ -182,7 +183,11 @@ fn joined(mut all: Vec<Printed>) -> anyhow::Result<String> {
         }
     }
 
-    if groups.is_empty() { Ok(text) } else { json_text(&serde_json::json!({ "groups": groups })) }
+    if groups.is_empty() {
+        Ok(text)
+    } else {
+        Ok(json_text(&serde_json::json!({ "groups": groups }))?)
+    }
 }
 
 /// The result of a comparison.

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use analysis::compat::{Recorded, refuse_copies};
 use analysis::{compare::Effects, distinct, figures::Row};
+use inquiry::reading::{SetAsideCounts, unknown_step};
 use record::{RecordError, Run, RunDir, StepReader, StepState};
 use report::{ComparedRun, Comparison, Form, LatencyTable, ProfileForm, SecondTable};
 use runner::failure::{Errors, UsageError};
@@ -16,9 +17,9 @@ use runner::matrix::only::CellFilters;
 
 use super::compare::{self, Answer};
 use crate::cli::{CompareArgs, ExportArgs, ExportFormat, ExportTable};
+use crate::damages::{say_damages, say_help_for_damage};
 use crate::exit::{Exit, report_error};
 use crate::output::{eprint_line, print};
-use crate::runs::{SetAsideCounts, say_damages, say_help_for_damage, unknown_step};
 use output::{Sink, file_name, is_directory, write_file, write_to};
 
 /// Writes the results of runs in the format that `args` names.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use record::RunDir;
-use report::{Outline, terminal_text};
+use report::{Outline, json_text, terminal_text};
 use runner::failure::UsageError;
 use serde_json::json;
 use words::counted;
@@ -11,7 +11,7 @@ use words::counted;
 use crate::catalog;
 use crate::cli::{ListFormat, LsArgs};
 use crate::exit::Exit;
-use crate::output::{columns, eprint_line, json_text, print};
+use crate::output::{columns, eprint_line, print};
 use crate::run_paths::runs_in;
 
 /// A run in the list.

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use builds::Spec;
 use runner::failure::{Errors, UsageError};
 use runner::prepare::estimate;
+use runner::prepare::fetching::fetch_each;
 use runner::{PlanRequest, RunRequest};
 
-use super::builds::fetch_each;
 use super::run::run;
 use crate::cli::{InitArgs, VersusArgs, WorkloadName};
 use crate::draft::{BASE, Draft, DraftBuild, DraftConfig, DraftRepeats, Template};
@@ -91,7 +91,8 @@ fn find_or_fetch(args: &VersusArgs) -> anyhow::Result<Vec<TargetBuild>> {
     }
 
     let mut errors = Vec::new();
-    fetch_each(&missing, None, |fetched| {
+    let say = |line: &str| eprintln!("{line}");
+    fetch_each(&missing, None, &say, |fetched| {
         errors.extend(fetched.err());
         Ok(())
     })?;

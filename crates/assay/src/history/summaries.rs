@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use analysis::figures::Series;
 use analysis::history::{RecordSums, RunSummary, summarize};
+use inquiry::reading::{figures, read_until_stable};
 use record::{RunDir, open_regular};
 
 use super::folders::{Place, SUMMARY_FILE};
-use crate::runs::{figures, read_until_stable};
 
 /// The end of `run.json` that holds its checksum: eight digits before the last brace.
 const END_BYTES: u64 = 32;

@@ -6,6 +6,7 @@ use analysis::compare::{CompareOptions, EFFECT, Effects, compare, costs};
 use analysis::compat::{Incomparable, Recorded, RunTarget, by_pair};
 use analysis::explain::explain;
 use analysis::figures::Series;
+use inquiry::reading::{figures, read_until_stable};
 use record::RunDir;
 use report::{
     CatalogRow, ComparedRun, ComparedSides, Comparison, Curves, Outline, RunList, RunPage,
@@ -17,7 +18,6 @@ use super::query::Query;
 use super::trend::trend;
 use crate::commands::report::html_of;
 use crate::http::{Content, HTML};
-use crate::runs::{figures, read_until_stable};
 
 /// The number of runs on a page.
 const RUNS_A_PAGE: usize = 100;

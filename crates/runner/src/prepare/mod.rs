@@ -13,12 +13,14 @@
 //! * [`locate`] finds and tries the builds: `engines` has a row for each engine. [`memory`] and
 //!   [`estimate`] compare what a run needs with this machine.
 //! * [`bundled_plan`] says what the plan of a bundle, which may be a stranger's, can't say.
+//! * [`fetching`] downloads builds that are missing.
 //! * [`trust`] says whether the author of a record is trusted.
 
 pub mod bundled_plan;
 pub mod commits;
 pub(crate) mod engines;
 pub mod estimate;
+pub mod fetching;
 pub(crate) mod installed;
 pub(crate) mod library;
 pub mod locate;

@@ -16,20 +16,20 @@ use analysis::bisect::{Finding, MeasuredBy, Next, Outcome, Trial, TrialKind, Tri
 use anyhow::Context as _;
 use builds::Spec;
 use fs_err as fs;
+use inquiry::reading::unknown_step;
 use plan::Plan;
 use runner::events::PlanDiagnostics;
 use runner::failure::{PlanRefused, UsageError};
+use runner::prepare::fetching::fetch_each;
 
 use self::log::{Log, LoggedTrial, Question, RUNS, Source};
 use self::trial::{Measured, Measuring, in_one_line};
 use crate::cli::BisectArgs;
-use crate::commands::builds::fetch_each;
 use crate::commands::own_log;
 use crate::commands::versus::target_builds::find_all;
 use crate::exit::{Exit, report_error};
 use crate::output::{eprint_line, print};
 use crate::run_view::RunView;
-use crate::runs::unknown_step;
 
 /// The file with the chart of the candidates, in the directory of a search.
 const DRAWING: &str = "bisect.svg";
@@ -187,7 +187,8 @@ impl<'a> Bisection<'a> {
         let mut failed = None;
 
         // The first failure is told, and the other builds are fetched all the same.
-        fetch_each(&missing, None, |fetched| {
+        let say = |line: &str| eprintln!("{line}");
+        fetch_each(&missing, None, &say, |fetched| {
             failed = failed.take().or(fetched.err());
             Ok(())
         })?;

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use analysis::bisect::{Change, ChangeEnd, Finding, Link, Outcome, Trial, TrialKind};
 use analysis::compare::{CompareOptions, compare};
+use inquiry::reading::retain_steps;
 use record::RunDir;
 use report::{ComparedRun, Comparison, VersionChart, VersionLevel, terminal_text};
 
 use super::log::{Candidate, Log, Question};
 use crate::exit::Exit;
 use crate::output::{columns, style};
-use crate::runs::retain_steps;
 
 /// The width of the chart in characters.
 const CHART_WIDTH: usize = 40;

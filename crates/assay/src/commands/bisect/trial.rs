@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use analysis::bisect::{Judgement, MeasuredBy, Trial, TrialKind, TrialResult, judge};
 use analysis::figures::{Figures, Looks};
 use anyhow::Context as _;
+use inquiry::reading::retain_steps;
 use record::{Run, RunDir, Status};
 use runner::failure::{Errors, PlanRefused, error_text};
 use runner::{ExactRequest, PlanRequest, Repeats, RunRequest};
@@ -13,7 +14,6 @@ use runner::{ExactRequest, PlanRequest, Repeats, RunRequest};
 use super::log::{Candidate, Question, RUNS};
 use crate::cli::PlaceArgs;
 use crate::run_view::RunView;
-use crate::runs::retain_steps;
 
 /// The repeats after which a trial is judged for the first time: fewer have no intervals that hold
 /// at any time.

@@ -5,16 +5,17 @@ use analysis::{
     figures::Figures,
     settings::{Factor, Factors},
 };
+use inquiry::reading::retain_steps;
 use record::Run;
-use report::{ComparedRun, FactorEffects};
+use report::{ComparedRun, FactorEffects, json_text};
 use runner::failure::UsageError;
 use runner::similar::most_similar_first;
 
 use super::options;
 use crate::cli::{CompareArgs, Format};
+use crate::damages::exit_of_reading;
 use crate::exit::Exit;
-use crate::output::{json_text, print, style};
-use crate::runs::{exit_of_reading, retain_steps};
+use crate::output::{print, style};
 
 /// The argument that lists the factors.
 const LIST: &str = "?";

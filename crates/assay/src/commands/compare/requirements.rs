@@ -5,13 +5,13 @@ use analysis::{
     distinct,
     figures::{Figures, Row},
 };
+use inquiry::reading::unknown_step;
 use report::terminal_text;
 use runner::failure::UsageError;
 
 use super::lacking_metric;
 use crate::exit::Exit;
 use crate::output::eprint_line;
-use crate::runs::unknown_step;
 
 /// Refuses requirements for a step that was not run, or for a metric that the step does not have.
 pub fn check(figures: &Figures, requirements: &[Requirement]) -> Result<(), UsageError> {

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use analysis::tune::{Goal, Next, Outcome, Phase, next};
 use fs_err as fs;
+use inquiry::reading::unknown_step;
 use plan::{Designed, Plan};
 use runner::failure::UsageError;
 
@@ -21,7 +22,6 @@ use crate::commands::own_log;
 use crate::exit::Exit;
 use crate::output::{eprint_line, print};
 use crate::run_view::RunView;
-use crate::runs::unknown_step;
 
 /// Begins a tuning, or goes on with one.
 pub fn tune(args: &TuneArgs) -> anyhow::Result<Exit> {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use analysis::figures::{Figures, Looks};
 use analysis::tune::{Contender, Levels, Phase, PhaseResult, without};
 use anyhow::Context as _;
+use inquiry::reading::retain_steps;
 use plan::{Designed, Plan};
 use record::{Run, RunDir, Status};
 use runner::{PlanRequest, Repeats, RunRequest};
@@ -14,7 +15,6 @@ use runner::{PlanRequest, Repeats, RunRequest};
 use super::log::{Question, RUNS};
 use crate::cli::PlaceArgs;
 use crate::run_view::RunView;
-use crate::runs::retain_steps;
 
 /// The fewest repeats of a screening: one has no error of its own.
 const SCREENING_REPEATS_MIN: u32 = 2;

@@ -9,21 +9,20 @@ use report::terminal_text;
 use runner::bundle::{Bundle, FINDING, text_in};
 use runner::failure::UsageError;
 use runner::prepare::bundled_plan::builds_to_fetch;
+use runner::prepare::fetching::fetch_each;
 use runner::{PlanRequest, RunRequest};
 use words::shell_quoted;
 
-use crate::commands::builds::fetch_each;
-use crate::commands::bundle::{
-    BundledFigure, BundledFinding, FORMAT, FindingPlace, compare, figures_of, file_hashes,
-};
-use crate::exit::Exit;
+use super::compare;
+use super::facts::file_hashes;
+use super::finding::{BundledFigure, BundledFinding, FORMAT, FindingPlace, figures_of};
 
 /// Returns the text of the finding if a request begins the run of a bundle, after fetching the
-/// builds that are missing. `None` for any other run.
+/// builds that are missing, with progress to `say`. `None` for any other run.
 ///
 /// # Errors
 /// The bundle can't be read, its plan is refused, or a build can't be fetched.
-pub fn prepare(request: &RunRequest) -> anyhow::Result<Option<String>> {
+pub fn prepare(request: &RunRequest, say: &dyn Fn(&str)) -> anyhow::Result<Option<String>> {
     let plan = match (&request.resume, &request.plan.plan) {
         (None, Some(plan)) => plan,
         _ => return Ok(None),
@@ -38,19 +37,19 @@ pub fn prepare(request: &RunRequest) -> anyhow::Result<Option<String>> {
         UsageError::new(message, Some(help))
     })?;
 
-    fetch_missing(&request.plan)?;
+    fetch_missing(&request.plan, say)?;
     Ok(Some(bundle.finding))
 }
 
 /// Fetches the builds of a bundle that are not on this machine.
-fn fetch_missing(request: &PlanRequest) -> anyhow::Result<()> {
+fn fetch_missing(request: &PlanRequest, say: &dyn Fn(&str)) -> anyhow::Result<()> {
     let missing = builds_to_fetch(request)?;
     if missing.is_empty() || runner::is_further_rank() {
         return Ok(());
     }
 
     let specs: Result<Vec<_>, _> = missing.iter().map(|spec| builds::Spec::parse(spec)).collect();
-    fetch_each(&specs?, None, |fetched| fetched.map(|_| ()))
+    fetch_each(&specs?, None, say, |fetched| fetched.map(|_| ()))
 }
 
 /// Parses the text of a finding; returns what is wrong with it.
@@ -80,11 +79,12 @@ pub fn keep(finding: &str, directory: &RunDir) -> anyhow::Result<()> {
 }
 
 /// What a run says about the finding that it repeats.
+#[derive(Clone, Debug)]
 pub struct Reproduction {
-    /// The result, as sentences.
+    /// The result, as sentences for a terminal.
     pub lines: Vec<String>,
-    /// The exit code, if the run has no worse one.
-    pub exit: Exit,
+    /// Whether the finding was reproduced.
+    pub outcome: Outcome,
 }
 
 /// Judges a run that repeats a finding; `None` if it repeats none.
@@ -97,7 +97,7 @@ pub fn judge(directory: &RunDir, run: &Run, figures: &Figures) -> Option<Reprodu
     sentences.extend(other_builds(&finding, run));
 
     let lines = sentences.iter().map(|sentence| terminal_text(sentence)).collect();
-    Some(Reproduction { lines, exit: outcome.exit() })
+    Some(Reproduction { lines, outcome })
 }
 
 /// Returns the figure of the finding in a run; one without a ratio if the run lacks it.
@@ -117,13 +117,22 @@ fn new_figure(finding: &BundledFinding, figures: &Figures) -> BundledFigure {
 
 /// Whether a finding was reproduced.
 #[derive(Clone, Debug, PartialEq)]
-enum Outcome {
+pub enum Outcome {
     /// A change in the same direction is shown.
-    Reproduced { here: BundledFigure },
+    Reproduced {
+        /// The figure of the run that repeats it.
+        here: BundledFigure,
+    },
     /// The finding's interval is ruled out: a smaller change, none, or one in the other direction.
-    NotReproduced { here: BundledFigure },
+    NotReproduced {
+        /// The figure of the run that repeats it.
+        here: BundledFigure,
+    },
     /// The interval is too wide to tell.
-    Undecided { here: BundledFigure },
+    Undecided {
+        /// The figure of the run that repeats it.
+        here: BundledFigure,
+    },
     /// The run has no ratio.
     NotCompared,
 }
@@ -145,14 +154,6 @@ impl Outcome {
             _ => false,
         };
         if are_apart { Self::NotReproduced { here } } else { Self::Undecided { here } }
-    }
-
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Reproduced { .. } => Exit::Ok,
-            Self::NotReproduced { .. } => Exit::Regressed,
-            Self::Undecided { .. } | Self::NotCompared => Exit::Invalid,
-        }
     }
 
     /// Returns the result in a sentence: ``reproduced: update-index of `b` against `a`: throughput
@@ -217,7 +218,7 @@ fn other_builds(finding: &BundledFinding, run: &Run) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::bundle::BundledInterval;
+    use crate::bundle::BundledInterval;
 
     fn figure(low: f64, high: f64) -> BundledFigure {
         BundledFigure {
@@ -229,7 +230,7 @@ mod tests {
         }
     }
 
-    fn sentence(there: BundledFigure, here: BundledFigure) -> (String, Exit) {
+    fn sentence(there: BundledFigure, here: BundledFigure) -> (String, Outcome) {
         let finding = BundledFinding {
             base: "a".into(),
             target: "b".into(),
@@ -238,37 +239,38 @@ mod tests {
             ..BundledFinding::default()
         };
         let outcome = Outcome::of(&finding, &here);
-        (outcome.sentence(&finding, Path::new("R")), outcome.exit())
+        (outcome.sentence(&finding, Path::new("R")), outcome)
     }
 
     #[test]
     fn a_finding_is_reproduced_by_a_change_in_its_direction() {
-        let (text, exit) = sentence(figure(0.4, 0.6), figure(0.45, 0.55));
+        let (text, outcome) = sentence(figure(0.4, 0.6), figure(0.45, 0.55));
         assert_eq!(
             text,
             "reproduced: l.i0 of b against a: throughput is 0.50 (0.45-0.55) here, and was 0.50 (0.40-0.60)"
         );
-        assert_eq!(exit, Exit::Ok);
+        assert!(matches!(outcome, Outcome::Reproduced { .. }));
         // However small it is: the two intervals say so.
-        assert_eq!(sentence(figure(1.4, 1.6), figure(1.1, 1.2)).1, Exit::Ok);
+        let (_, outcome) = sentence(figure(1.4, 1.6), figure(1.1, 1.2));
+        assert!(matches!(outcome, Outcome::Reproduced { .. }));
     }
 
     #[test]
     fn a_finding_that_its_repetition_rules_out_is_not_reproduced() {
         for here in [figure(0.95, 1.05), figure(1.2, 1.4)] {
-            let (text, exit) = sentence(figure(0.4, 0.6), here);
+            let (text, outcome) = sentence(figure(0.4, 0.6), here);
             assert!(text.starts_with("not reproduced: "), "{text}");
-            assert_eq!(exit, Exit::Regressed);
+            assert!(matches!(outcome, Outcome::NotReproduced { .. }));
         }
     }
 
     #[test]
     fn a_wide_interval_or_none_decides_nothing() {
-        let (text, exit) = sentence(figure(0.4, 0.6), figure(0.5, 1.1));
+        let (text, outcome) = sentence(figure(0.4, 0.6), figure(0.5, 1.1));
         assert!(text.contains("`assay run --resume R --repeats 10` adds repeats"), "{text}");
-        assert_eq!(exit, Exit::Invalid);
+        assert!(matches!(outcome, Outcome::Undecided { .. }));
         let once = BundledFigure { interval: None, ..figure(0.4, 0.6) };
-        assert_eq!(sentence(figure(0.4, 0.6), once).1, Exit::Invalid);
+        assert!(matches!(sentence(figure(0.4, 0.6), once).1, Outcome::Undecided { .. }));
         let missing = BundledFigure::default();
         assert!(sentence(figure(0.4, 0.6), missing).0.contains("no valid figures"));
     }

@@ -1,16 +1,20 @@
-//! `assay bundle`: writes a finding of a run with all that others need to repeat it.
+//! Writes a finding of a run with all that others need to repeat it, and judges the run that
+//! repeats it. `runner::bundle` reads a bundle, which may be a stranger's.
 //!
 //! ```text
-//! RunDir ─► finding    which figure of the step, and its load
-//!            ├─► plan      two targets and one step of the recorded plan
-//!            ├─► facts     builds, machine, commands, limits
+//! RunDir ─► finding     which figure of the step, and its load
+//!            ├─► cut_plan   two targets and one step of the recorded plan
+//!            ├─► facts      builds, machine, commands, limits
 //!            └─► README.md, finding.json, profiles.folded, work.json
-//!                  └─► scrub   no secret, and no place of this machine
+//!                  └─► scrub    no secret, and no place of this machine
+//!
+//! reproduced    the run of a bundle, against its finding
 //! ```
 
+mod cut_plan;
 mod facts;
 mod finding;
-mod plan;
+mod reproduced;
 mod scrub;
 
 use std::collections::BTreeMap;
@@ -20,25 +24,21 @@ use analysis::compare::{CompareOptions, Compared, EFFECT, WORK, costs};
 use analysis::figures::{Figures, Series};
 use analysis::settings::{RunSettings, Settings};
 use record::{CellKey, Run, RunDir};
-use report::{BundleFacts, Comparison, ProfileForm};
+use report::{BundleFacts, Comparison, ProfileForm, json_text};
 use runner::bundle::{FINDING, PLAN};
-use runner::failure::UsageError;
+use runner::failure::{Errors, UsageError};
 
-use self::finding::{ChosenFinding, choose};
+use self::finding::{ChosenFinding, FindingPlace, choose};
 use self::scrub::{Scrubber, is_secret};
-use super::show::pair_of;
-use crate::cli::BundleArgs;
-use crate::exit::Exit;
-use crate::output::{eprint_line, json_text, print};
-use crate::runs::{check_steps, figures, retain_steps, say_damages};
+use crate::reading::{check_steps, figures, pair_of, retain_steps};
 
-pub use self::facts::file_hashes;
-#[cfg(test)]
-pub use self::finding::BundledInterval;
-pub use self::finding::{BundledFigure, BundledFinding, FORMAT, FindingPlace, figures_of};
+pub use self::finding::{
+    BundledBuild, BundledFigure, BundledFinding, BundledInterval, Direction, FORMAT,
+};
+pub use self::reproduced::{Outcome, Reproduction, judge, keep, prepare};
 
 /// The text of the bug report.
-const README: &str = "README.md";
+pub const README: &str = "README.md";
 /// The profiles of both targets.
 const PROFILES: &str = "profiles.folded";
 /// The work of both targets, with the functions that changed.
@@ -49,43 +49,60 @@ const README_BYTES_MAX: usize = 60_000;
 /// The most bytes of each other file.
 const FILE_BYTES_MAX: usize = 200_000;
 
+/// A finding to bundle.
+#[derive(Clone, Debug, Default)]
+pub struct BundleRequest {
+    /// The run directory.
+    pub run: PathBuf,
+    /// The target that the other is compared with, and the other.
+    pub between: Vec<String>,
+    /// The step in which the two differ.
+    pub step: String,
+    /// The figure that differs; `None`: the first of throughput, work and own CPU that shows a
+    /// change.
+    pub metric: Option<String>,
+    /// The number of clients; `None`: the one at which the change is clearest.
+    pub clients: Option<u32>,
+    /// The variant of the workload; `None`: the one in which the change is clearest.
+    pub variant: Option<String>,
+    /// The directory or the archive to write; `None`: `PLAN-STEP.tar.gz`.
+    pub output: Option<PathBuf>,
+}
+
+/// A bundle that was written.
+#[derive(Clone, Debug)]
+pub struct WrittenBundle {
+    /// The directory or the archive.
+    pub path: PathBuf,
+    /// What others can't repeat, in sentences.
+    pub limits: Vec<String>,
+}
+
 /// Writes a bundle.
-pub fn bundle(args: &BundleArgs) -> anyhow::Result<Exit> {
-    let directory = RunDir::open(&args.run)?;
+///
+/// # Errors
+/// The run can't be read or shows no such finding, or the bundle can't be written.
+pub fn bundle(request: &BundleRequest) -> anyhow::Result<WrittenBundle> {
+    let directory = RunDir::open(&request.run)?;
     let run = directory.read_run()?;
     if run.search.is_some() {
         let message = "a search has no finding to bundle: its rates are chosen while it runs";
         return Err(UsageError::new(message, None).into());
     }
-    let output = output_of(args, &run)?;
+    let path = output_of(request, &run)?;
 
-    let source = Source::read(args, &directory, run)?;
-    let files = source.files(&output)?;
-    write(&output, &files)?;
+    let source = Source::read(request, &directory, run)?;
+    let files = source.files(&path)?;
+    write(&path, &files)?;
 
-    for limit in &source.facts.limits {
-        eprint_line!("note: {}", limit.replace('`', ""));
-    }
-
-    let readme = output.join(README);
-    if runner::bundle::is_archive(&output) {
-        let path = output.display();
-        eprint_line!(
-            "bug report: `tar xOf {path} --wildcards '*/{README}'` prints its text; attach {path}"
-        );
-    } else {
-        eprint_line!("bug report: {}", readme.display());
-    }
-
-    print(&format!("{}\n", output.display()))?;
-    Ok(Exit::Ok)
+    Ok(WrittenBundle { path, limits: source.facts.limits })
 }
 
 /// Returns the path to write, which must not exist.
-fn output_of(args: &BundleArgs, run: &Run) -> anyhow::Result<PathBuf> {
-    let output = match &args.output {
+fn output_of(request: &BundleRequest, run: &Run) -> anyhow::Result<PathBuf> {
+    let output = match &request.output {
         Some(output) => output.clone(),
-        None => PathBuf::from(format!("{}-{}.tar.gz", run.name, args.step)),
+        None => PathBuf::from(format!("{}-{}.tar.gz", run.name, request.step)),
     };
     if output.symlink_metadata().is_ok() {
         let message = format!("`{}` exists already", output.display());
@@ -119,9 +136,9 @@ struct Source {
 
 impl Source {
     /// Reads a run, and finds what is to be bundled.
-    fn read(args: &BundleArgs, directory: &RunDir, run: Run) -> anyhow::Result<Self> {
+    fn read(request: &BundleRequest, directory: &RunDir, run: Run) -> anyhow::Result<Self> {
         let targets = run.targets.iter().map(|target| target.name.as_str());
-        let (base, target) = pair_of(&args.between, targets)?;
+        let (base, target) = pair_of(&request.between, targets)?;
         if base == target {
             let message = format!("`{base}` can't be compared with itself");
             return Err(UsageError::new(message, None).into());
@@ -131,29 +148,27 @@ impl Source {
         // Compared as `assay compare` does, with all targets and steps, then cut.
         let (mut figures, _) =
             figures(std::slice::from_ref(directory), |row| row.series = Series::default())?;
-        if say_damages(&figures) {
-            anyhow::bail!("the record of the run is damaged");
-        }
+        refuse_damages(&figures)?;
 
-        let steps = [args.step.clone()];
+        let steps = [request.step.clone()];
         check_steps(&figures, &steps)?;
 
         let mut compared = compare(&figures, base);
         let place = FindingPlace {
             target,
-            step: &args.step,
-            variant: args.variant.as_deref(),
-            clients: args.clients,
+            step: &request.step,
+            variant: request.variant.as_deref(),
+            clients: request.clients,
         };
-        let chosen = choose(&compared, &place, args.metric.as_deref())?;
+        let chosen = choose(&compared, &place, request.metric.as_deref())?;
 
         let is_work = chosen.figure.metric == WORK;
         retain_steps(&mut figures, &steps);
-        keep_pair(&mut figures, &mut compared, &pair, &chosen.cell, is_work, &args.step);
+        keep_pair(&mut figures, &mut compared, &pair, &chosen.cell, is_work, &request.step);
 
         let mut settings = RunSettings::read(directory)?.between(base, target);
         hide_private(&mut settings);
-        let cut = plan::cut(directory, &run, &figures, &chosen, &pair, &args.step)?;
+        let cut = cut_plan::cut(directory, &run, &figures, &chosen, &pair, &request.step)?;
 
         let scrubber = Scrubber::of(&run, directory.path(), &cut.text, &cut.left_out);
         let mut source = Self {
@@ -167,7 +182,7 @@ impl Source {
             finding: BundledFinding::default(),
             scrubber,
         };
-        source.finding = facts::finding(&source, &pair, &args.step, &cut.sources);
+        source.finding = facts::finding(&source, &pair, &request.step, &cut.sources);
         Ok(source)
     }
 
@@ -239,8 +254,19 @@ impl Source {
     }
 }
 
+/// Refuses figures of a damaged record, with each damage.
+fn refuse_damages(figures: &Figures) -> anyhow::Result<()> {
+    if figures.damages.is_empty() {
+        return Ok(());
+    }
+
+    let mut errors: Vec<_> = figures.damages.iter().cloned().map(anyhow::Error::msg).collect();
+    errors.push(anyhow::Error::msg("the record of the run is damaged"));
+    Errors::combine(errors)
+}
+
 /// Compares the targets of a run with a base by the rules of `assay compare`.
-pub fn compare(figures: &Figures, base: &str) -> Compared {
+fn compare(figures: &Figures, base: &str) -> Compared {
     let options = CompareOptions {
         base: base.to_owned(),
         effect: figures.effect.unwrap_or(EFFECT),

@@ -1,20 +1,19 @@
-//! Reads runs that another process may be resuming at the same time.
+//! Reads runs that another process may be resuming at the same time, and chooses steps and targets
+//! of them.
 
 use std::path::Path;
 
-use analysis::{
-    distinct,
-    figures::{Figures, Row},
-};
+use analysis::distinct;
+use analysis::figures::{Figures, Row};
 use record::RunDir;
 use runner::failure::UsageError;
 use runner::similar::did_you_mean;
 
-use crate::exit::Exit;
-use crate::output::eprint_line;
-
 /// Reads runs, and reads them again if that failed while another process resumed one of them: it
 /// set aside the attempt at a cell that was being read.
+///
+/// # Errors
+/// Those of the last reading.
 pub fn read_until_stable<T>(
     runs: &[impl AsRef<Path>],
     read: impl Fn() -> anyhow::Result<T>,
@@ -33,12 +32,16 @@ pub fn read_until_stable<T>(
 pub struct SetAsideCounts(Vec<Option<usize>>);
 
 impl SetAsideCounts {
+    /// Counts the attempts of some runs.
     pub fn of(runs: &[impl AsRef<Path>]) -> Self {
         let count = |run: &Path| RunDir::open(run).ok()?.set_aside_count().ok();
         Self(runs.iter().map(|run| count(run.as_ref())).collect())
     }
 
     /// Fails if an attempt was set aside since: then missing or damaged data was only moved.
+    ///
+    /// # Errors
+    /// Another process resumed a run.
     pub fn refuse_changes(&self, runs: &[impl AsRef<Path>]) -> anyhow::Result<()> {
         anyhow::ensure!(
             *self == Self::of(runs),
@@ -50,6 +53,9 @@ impl SetAsideCounts {
 
 /// Reads the figures of runs. Fails if data is missing or damaged because an attempt at a cell was
 /// set aside meanwhile; see [`read_until_stable`].
+///
+/// # Errors
+/// A record can't be read, or another process resumed its run.
 pub fn figures<T: Send>(
     runs: &[RunDir],
     take: impl Fn(&mut Row) -> T + Sync,
@@ -65,29 +71,6 @@ pub fn figures<T: Send>(
     Ok((figures, taken))
 }
 
-/// Prints what is damaged in a record and what to do about it, and returns the exit code: the
-/// undamaged figures are shown anyway.
-pub fn exit_of_reading(figures: &Figures) -> Exit {
-    if !say_damages(figures) {
-        return Exit::Ok;
-    }
-    say_help_for_damage();
-    Exit::Failed
-}
-
-/// Prints what is damaged in a record. Returns whether anything is.
-pub fn say_damages(figures: &Figures) -> bool {
-    for damage in &figures.damages {
-        eprint_line!("error: {}", report::terminal_text(damage));
-    }
-    !figures.damages.is_empty()
-}
-
-/// Prints what to do about damage, after the errors that name each damaged part.
-pub fn say_help_for_damage() {
-    eprint_line!("help: {}", record::DAMAGE_HELP);
-}
-
 /// Returns the error that the runs lack a step, with the known steps, the most similar first.
 pub fn unknown_step(unknown: &str, mut steps: Vec<&str>) -> UsageError {
     let help = did_you_mean(&mut steps, unknown, "steps");
@@ -95,6 +78,9 @@ pub fn unknown_step(unknown: &str, mut steps: Vec<&str>) -> UsageError {
 }
 
 /// Keeps only the `wanted` steps.
+///
+/// # Errors
+/// The figures lack one of them.
 pub fn keep_steps(figures: &mut Figures, wanted: &[String]) -> anyhow::Result<()> {
     check_steps(figures, wanted)?;
     retain_steps(figures, wanted);
@@ -110,6 +96,9 @@ pub fn retain_steps(figures: &mut Figures, wanted: &[String]) {
 }
 
 /// Refuses a step that the figures don't have.
+///
+/// # Errors
+/// The unknown step, with those that are known.
 pub fn check_steps(figures: &Figures, wanted: &[String]) -> Result<(), UsageError> {
     let rows = figures.rows.iter().chain(&figures.missing);
     let steps = distinct(rows.map(|row| row.step.as_str()));
@@ -118,6 +107,26 @@ pub fn check_steps(figures: &Figures, wanted: &[String]) -> Result<(), UsageErro
         Some(unknown) => Err(unknown_step(unknown, steps)),
         None => Ok(()),
     }
+}
+
+/// Returns the two targets of `--between`, which must be among `targets`.
+pub fn pair_of<'a>(
+    pair: &'a [String],
+    targets: impl Iterator<Item = &'a str>,
+) -> anyhow::Result<(&'a str, &'a str)> {
+    let mut targets: Vec<&str> = targets.collect();
+    let [a, b] = pair else {
+        unreachable!("the command line has two names or none");
+    };
+
+    for name in [a, b] {
+        if !targets.contains(&name.as_str()) {
+            let help = did_you_mean(&mut targets, name, "targets");
+            return Err(UsageError::new(format!("unknown target `{name}`"), help).into());
+        }
+    }
+
+    Ok((a, b))
 }
 
 #[cfg(test)]

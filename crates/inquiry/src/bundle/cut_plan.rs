@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use builds::{Manifest, Spec};
 use plan::{Build, BuildSource, Engine, Excerpt, Plan, Resolved};
 use record::{Run, RunDir};
-use runner::bundle::refused_values;
+use runner::bundle::{PLAN, refused_values};
 use runner::failure::UsageError;
 use runner::prepare::plan_file::{self, PlanFile};
 use words::EngineHome;
@@ -185,7 +185,7 @@ fn excerpt(file: &PlanFile, wanted: &Excerpt<'_>) -> anyhow::Result<String> {
 
 /// Parses the plan of a bundle, which must be one.
 fn parse(text: &str) -> anyhow::Result<(Plan, Vec<plan::Diagnostic>)> {
-    let name = runner::bundle::PLAN;
+    let name = PLAN;
     plan::parse(name, text, &[]).map_err(|errors| {
         anyhow::anyhow!(
             "the part of the plan with the finding is not a plan by itself:\n{}",

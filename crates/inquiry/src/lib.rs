@@ -1,0 +1,14 @@
+//! Answers questions that need many runs, or a run and what somebody else found, without a command
+//! line and without a terminal.
+//!
+//! ```text
+//! bundle/    a finding with all that others need to repeat it, and the run that repeats it
+//! reading    runs that another process may be resuming, and the steps and targets in them
+//! ```
+//!
+//! This crate prints nothing and never exits: what happens meanwhile is told to the caller.
+
+#![forbid(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
+
+pub mod bundle;
+pub mod reading;
