@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! bundle/    a finding with all that others need to repeat it, and the run that repeats it
+//! shelf/     the runs of a folder, and what is known of each
 //! reading    runs that another process may be resuming, and the steps and targets in them
 //! ```
 //!
@@ -12,3 +13,4 @@
 
 pub mod bundle;
 pub mod reading;
+pub mod shelf;

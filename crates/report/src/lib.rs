@@ -86,14 +86,13 @@ pub use model::comparison::{ComparedRun, Comparison, FactorEffects, effects_of_m
 pub use model::history::HistoryView;
 pub use model::number::{moment_of_seconds, rate_text};
 pub use model::outline::{Outline, RunState};
-pub use model::step_points::{Spread, StepPoint, TREND_METRICS, TrendMetric, step_points};
 pub use model::text::{is_printable, terminal_text};
 pub use plot::{PlotFiles, VersionChart, VersionLevel, plots};
 pub use printers::catalog::{
-    CatalogRow, ComparedSides, RunList, RunPage, SideChoice, Trend, TrendPoint, comparison_page,
-    list_page, paths, refused_page, run_page, trend_page,
+    CatalogRow, ComparedSides, RunList, RunPage, SideChoice, comparison_page, list_page, paths,
+    refused_page, run_page,
 };
-pub use printers::history::history_page;
+pub use printers::history::{ServedStep, history_page, step_page};
 pub use printers::json::{compared_json, effects_json, history_json, json_text};
 pub use printers::markdown::escaped as markdown_escaped;
 pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};

@@ -2,13 +2,13 @@
 
 use analysis::history::{HistoryOptions, LevelOptions, history};
 use anyhow::Context;
+use inquiry::shelf::{Reading, places, read_all};
 use report::{HistoryView, json_text, terminal_text};
 use runner::failure::UsageError;
 use words::counted;
 
 use crate::cli::{Format, HistoryArgs};
 use crate::exit::Exit;
-use crate::history::{Reading, places, read_all};
 use crate::output::{eprint_line, print, style};
 
 /// Prints the history of the runs below a folder.

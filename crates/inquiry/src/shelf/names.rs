@@ -1,14 +1,13 @@
 //! Finds the runs that the arguments of commands stand for: run directories, the beginnings of
 //! their names, `latest`, and folders of runs.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use record::RunDir;
 use runner::RESULTS;
 use runner::failure::UsageError;
 
-use crate::output::eprint_line;
+use super::folders::runs_in;
 
 /// The name that stands for the newest run of a folder.
 const LATEST: &str = "latest";
@@ -18,12 +17,12 @@ const LISTED_MAX: usize = 5;
 
 /// Returns the run that a path stands for: itself, or the newest run in it if it is a folder of
 /// runs. `latest` is the newest run in `results`. The beginning of a run's name stands for the run
-/// if no other name begins with it.
+/// if no other name begins with it. `note` gets what a reader should know about the choice.
 ///
 /// # Errors
 /// `latest` has no run to stand for, or the beginning of a name has none or several. Other paths
 /// without a run are returned as they are, and fail where they are read.
-pub fn one(path: &Path) -> anyhow::Result<PathBuf> {
+pub fn one(path: &Path, note: &dyn Fn(&str)) -> anyhow::Result<PathBuf> {
     if RunDir::exists_at(path) {
         return Ok(path.to_owned());
     }
@@ -37,18 +36,18 @@ pub fn one(path: &Path) -> anyhow::Result<PathBuf> {
     match runs_in(path)?.pop() {
         None => Ok(path.to_owned()),
         Some(newest) => {
-            eprint_line!("note: `{}` is the newest run in `{}`", shown(&newest), shown(path));
+            note(&format!("`{}` is the newest run in `{}`", shown(&newest), shown(path)));
             Ok(newest)
         }
     }
 }
 
 /// Returns the runs that paths stand for. A folder of runs stands for all runs in it. If several
-/// paths are given, as by `results/*`, those that are no runs are left out, with a note.
+/// paths are given, as by `results/*`, those that are no runs are left out, which `note` gets.
 ///
 /// # Errors
 /// `latest` has no run to stand for, or none of several paths is a run.
-pub fn all(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+pub fn all(paths: &[PathBuf], note: &dyn Fn(&str)) -> anyhow::Result<Vec<PathBuf>> {
     let mut runs = Vec::new();
     for path in paths {
         if RunDir::exists_at(path) {
@@ -69,7 +68,7 @@ pub fn all(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
                 // The command that reads it says what is wrong.
                 runs.push(path.clone());
             } else if inside.is_empty() {
-                eprint_line!("note: `{}` is left out, because it is not a run", shown(path));
+                note(&format!("`{}` is left out, because it is not a run", shown(path)));
             }
             runs.extend(inside);
         }
@@ -159,35 +158,17 @@ fn newest_in(folder: &Path) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// Returns the runs in a folder, the oldest first: names begin with the time of the start. Empty if
-/// the path is not a folder.
-pub fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = match fs_err::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
-        {
-            return Ok(Vec::new());
-        }
-        Err(error) => return Err(error.into()),
-    };
-
-    let mut runs = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        // A link may stand for a run that is in the folder as well.
-        if !path.is_symlink() && RunDir::exists_at(&path) {
-            runs.push(path);
-        }
-    }
-
-    runs.sort();
-    Ok(runs)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn one(path: &Path) -> anyhow::Result<PathBuf> {
+        super::one(path, &|_| ())
+    }
+
+    fn all(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+        super::all(paths, &|_| ())
+    }
 
     fn run_in(folder: &Path, name: &str) -> PathBuf {
         let path = folder.join(name);

@@ -13,8 +13,8 @@ use std::time::Duration;
 use load::{Clock as _, SystemClock};
 use report::{Outline, RunState};
 
-use crate::catalog::{self, Outcome};
-use crate::run_paths::runs_in;
+use super::folders::runs_in;
+use super::results::{RunResults, outline, results};
 
 /// The folder is looked at again after this time.
 const SCAN_AFTER_NS: u64 = 1_000_000_000;
@@ -23,7 +23,8 @@ const NAMES_MAX: usize = 1_000;
 const LETTERS_MAX: usize = 300;
 
 /// The runs in a folder.
-pub(super) struct Index {
+#[derive(Debug)]
+pub struct Index {
     folder: PathBuf,
     clock: SystemClock,
     runs: Mutex<Runs>,
@@ -31,7 +32,7 @@ pub(super) struct Index {
     changed: Condvar,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Runs {
     /// By name: the newest come last.
     by_name: BTreeMap<String, IndexedRun>,
@@ -39,26 +40,28 @@ struct Runs {
 }
 
 /// What is known of a run.
-#[derive(Clone)]
-pub(super) struct IndexedRun {
+#[derive(Clone, Debug)]
+pub struct IndexedRun {
+    /// The name of the directory.
     pub name: String,
+    /// The path of the directory.
     pub path: PathBuf,
     stamp: Stamp,
-    /// `None`: not read yet.
+    /// What `run.json` says, or why it can't be read; `None`: not read yet.
     pub outline: Option<Result<Arc<Outline>, String>>,
-    /// `None`: not read yet.
-    pub outcome: Option<Result<Arc<Outcome>, String>>,
+    /// The results, or why they can't be read; `None`: not read yet.
+    pub results: Option<Result<Arc<RunResults>, String>>,
 }
 
 impl IndexedRun {
     /// Returns the facts of the run, if they could be read.
-    pub(super) fn facts(&self) -> Option<&Arc<Outline>> {
+    pub fn facts(&self) -> Option<&Arc<Outline>> {
         self.outline.as_ref()?.as_ref().ok()
     }
 
     /// Returns the results of the run, if they could be read.
-    pub(super) fn results(&self) -> Option<&Arc<Outcome>> {
-        self.outcome.as_ref()?.as_ref().ok()
+    pub fn known_results(&self) -> Option<&Arc<RunResults>> {
+        self.results.as_ref()?.as_ref().ok()
     }
 
     fn has_readable_outline(&self) -> bool {
@@ -67,7 +70,7 @@ impl IndexedRun {
 }
 
 /// What differs once `run.json` was replaced.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
     changed_ns: i128,
@@ -86,11 +89,12 @@ impl Stamp {
 /// A part of a run that is to be read.
 enum Reading {
     Outline,
-    Outcome,
+    Results,
 }
 
 impl Index {
-    pub(super) fn new(folder: &Path) -> Self {
+    /// Returns the index of a folder, of which nothing is known yet.
+    pub fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
             clock: SystemClock::begin(),
@@ -99,7 +103,8 @@ impl Index {
         }
     }
 
-    pub(super) fn folder(&self) -> &Path {
+    /// Returns the folder.
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 
@@ -108,7 +113,10 @@ impl Index {
     }
 
     /// Returns all runs, the newest first. Waits at most this long for their facts to be read.
-    pub(super) fn runs(&self, patience: Duration) -> anyhow::Result<Vec<IndexedRun>> {
+    ///
+    /// # Errors
+    /// The folder can't be read.
+    pub fn runs(&self, patience: Duration) -> anyhow::Result<Vec<IndexedRun>> {
         self.scan()?;
 
         let until_ns = self.clock.now() + patience.as_nanos() as u64;
@@ -126,7 +134,10 @@ impl Index {
     }
 
     /// Returns a run by its name. Reads its facts if that was not done yet.
-    pub(super) fn run(&self, name: &str) -> anyhow::Result<Option<IndexedRun>> {
+    ///
+    /// # Errors
+    /// The folder can't be read.
+    pub fn run(&self, name: &str) -> anyhow::Result<Option<IndexedRun>> {
         self.scan()?;
         let Some(mut run) = self.lock().by_name.get(name).cloned() else {
             return Ok(None);
@@ -139,13 +150,16 @@ impl Index {
     }
 
     /// Returns a run with its results, which are read before those of newer runs.
-    pub(super) fn run_with_results(&self, name: &str) -> anyhow::Result<Option<IndexedRun>> {
+    ///
+    /// # Errors
+    /// The folder can't be read.
+    pub fn run_with_results(&self, name: &str) -> anyhow::Result<Option<IndexedRun>> {
         let Some(mut run) = self.run(name)? else {
             return Ok(None);
         };
 
-        if run.outcome.is_none() && run.has_readable_outline() {
-            run.outcome = Some(outcome_of(&run.path));
+        if run.results.is_none() && run.has_readable_outline() {
+            run.results = Some(results_of(&run.path));
             self.keep(&run);
         }
         Ok(Some(run))
@@ -161,8 +175,8 @@ impl Index {
             if read.outline.is_some() {
                 known.outline.clone_from(&read.outline);
             }
-            if read.outcome.is_some() {
-                known.outcome.clone_from(&read.outcome);
+            if read.results.is_some() {
+                known.results.clone_from(&read.results);
             }
         }
 
@@ -182,7 +196,7 @@ impl Index {
         for path in runs_in(&self.folder)? {
             let name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
             if let (Some(name), Some(stamp)) = (name, Stamp::of(&path)) {
-                found.push(IndexedRun { name, path, stamp, outline: None, outcome: None });
+                found.push(IndexedRun { name, path, stamp, outline: None, results: None });
             }
         }
 
@@ -208,7 +222,7 @@ impl Index {
     }
 
     /// Reads what is to be read, as long as this process lives.
-    pub(super) fn keep_reading(&self) {
+    pub fn keep_reading(&self) {
         loop {
             let mut runs = self.lock();
             while !is_anything_unread(&runs) {
@@ -227,7 +241,7 @@ impl Index {
 
         match reading {
             Reading::Outline => run.outline = Some(outline_of(&run.path)),
-            Reading::Outcome => run.outcome = Some(outcome_of(&run.path)),
+            Reading::Results => run.results = Some(results_of(&run.path)),
         }
 
         self.keep(&run);
@@ -240,9 +254,9 @@ fn next_unread(runs: &Runs) -> Option<(IndexedRun, Reading)> {
         return Some((run.clone(), Reading::Outline));
     }
 
-    let without_outcome =
-        newest_first().find(|run| run.outcome.is_none() && run.has_readable_outline());
-    without_outcome.map(|run| (run.clone(), Reading::Outcome))
+    let without_results =
+        newest_first().find(|run| run.results.is_none() && run.has_readable_outline());
+    without_results.map(|run| (run.clone(), Reading::Results))
 }
 
 fn is_anything_unread(runs: &Runs) -> bool {
@@ -250,7 +264,7 @@ fn is_anything_unread(runs: &Runs) -> bool {
 }
 
 fn outline_of(path: &Path) -> Result<Arc<Outline>, String> {
-    let mut outline = careful(|| catalog::outline(path))?;
+    let mut outline = careful(|| outline(path))?;
     // One damaged record must not make every page huge.
     outline.targets.truncate(NAMES_MAX);
     outline.steps.truncate(NAMES_MAX);
@@ -264,12 +278,15 @@ fn outline_of(path: &Path) -> Result<Arc<Outline>, String> {
     Ok(Arc::new(outline))
 }
 
-fn outcome_of(path: &Path) -> Result<Arc<Outcome>, String> {
-    careful(|| catalog::outcome(path)).map(Arc::new)
+fn results_of(path: &Path) -> Result<Arc<RunResults>, String> {
+    careful(|| results(path)).map(Arc::new)
 }
 
 /// Reads a record. A defect that it reveals must not end the thread.
-pub(super) fn careful<T>(read: impl FnOnce() -> anyhow::Result<T>) -> Result<T, String> {
+///
+/// # Errors
+/// The text of the error, or that there is a defect.
+pub fn careful<T>(read: impl FnOnce() -> anyhow::Result<T>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(read) => read.map_err(|error| format!("{error:#}")),
         Err(_) => Err("Assay has a defect, which this record reveals".to_owned()),

@@ -1,5 +1,6 @@
 //! Finds runs in a folder and in the folders below it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use record::RunDir;
@@ -59,6 +60,35 @@ pub fn places(folder: &Path) -> Vec<Place> {
 
     found.sort_by(|a, b| a.name.cmp(&b.name));
     found
+}
+
+/// Returns the runs in a folder, the oldest first: names begin with the time of the start. Empty if
+/// the path is not a folder.
+///
+/// # Errors
+/// The folder can't be read.
+pub fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = match fs_err::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(error.into()),
+    };
+
+    let mut runs = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        // A link may stand for a run that is in the folder as well.
+        if !path.is_symlink() && RunDir::exists_at(&path) {
+            runs.push(path);
+        }
+    }
+
+    runs.sort();
+    Ok(runs)
 }
 
 fn is_regular(path: &Path) -> bool {
