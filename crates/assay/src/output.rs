@@ -39,25 +39,6 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Returns lines in aligned columns.
-pub fn columns<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
-    let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
-        let cells = lines.iter().map(|line| line[column].chars().count());
-        cells.max().unwrap_or(0)
-    });
-
-    let mut text = String::new();
-    for line in lines {
-        let mut row = String::new();
-        for (width, cell) in widths.iter().zip(line) {
-            row.push_str(&format!("{cell:<width$}  "));
-        }
-        text.push_str(row.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
 /// Prints an error in the command line. What was typed may hold escapes that somebody else chose.
 pub fn print_clap_error(error: &clap::Error) {
     let plain = error.render().to_string();

@@ -1,12 +1,12 @@
 //! `assay fetch` and `assay builds`: downloads, lists, verifies and removes builds of engines.
 
 use builds::{Build, BuildError, Made, Manifest, Spec, Store, check_name};
-use report::{moment_of_seconds, terminal_text};
+use report::{columns, moment_of_seconds, terminal_text};
 use runner::prepare::fetching::fetch_each;
 
 use crate::cli::{BuildsArgs, FetchArgs};
 use crate::exit::{Exit, report_error};
-use crate::output::{columns, print};
+use crate::output::print;
 
 /// Downloads builds.
 pub fn fetch(args: &FetchArgs) -> anyhow::Result<Exit> {

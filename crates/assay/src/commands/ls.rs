@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use inquiry::shelf::{name, outline, results, runs_in};
 use record::RunDir;
-use report::{Outline, json_text, terminal_text};
+use report::{Outline, columns, json_text, terminal_text};
 use runner::failure::UsageError;
 use serde_json::json;
 use words::counted;
 
 use crate::cli::{ListFormat, LsArgs};
 use crate::exit::Exit;
-use crate::output::{columns, eprint_line, print};
+use crate::output::{eprint_line, print};
 
 /// A run in the list.
 struct Listed {

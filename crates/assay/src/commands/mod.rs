@@ -13,7 +13,6 @@ pub mod history;
 pub mod host;
 pub mod install;
 pub mod ls;
-mod own_log;
 pub mod report;
 pub mod run;
 pub mod show;

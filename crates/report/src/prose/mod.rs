@@ -13,9 +13,11 @@
 //!             └─ uneven, trees, profiles        what makes a comparison doubtful
 //! Settings ──── settings ──────────► Block      what differs between targets
 //! Run ───────── run                             what was run, and how it ended
+//! Search, EndedPhase ── bisections, tunings      what a series of runs shows
 //! ```
 
 pub(crate) mod answer;
+pub(crate) mod bisections;
 pub(crate) mod brief;
 pub(crate) mod factors;
 pub(crate) mod findings;
@@ -27,6 +29,7 @@ pub(crate) mod run;
 pub(crate) mod searches;
 pub(crate) mod settings;
 pub(crate) mod trees;
+pub(crate) mod tunings;
 pub(crate) mod uneven;
 pub(crate) mod validity;
 pub(crate) mod why;

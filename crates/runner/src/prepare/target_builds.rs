@@ -1,28 +1,19 @@
-//! Finds the builds and servers that targets on the command line stand for, and names them in a
-//! plan.
+//! Finds the builds and servers that targets on a command line stand for.
 
 use std::path::Path;
 
+use crate::ground::failure::{UsageError, usage};
 use anyhow::Context;
 use builds::{Spec, Store};
 use plan::Engine;
-use runner::failure::UsageError;
 use words::EngineHome;
 
-use crate::draft::DraftBuild;
-
-/// Returns a usage error.
-pub(in crate::commands) fn usage_error<T>(
-    message: impl Into<String>,
-    help: impl Into<String>,
-) -> anyhow::Result<T> {
-    Err(UsageError::new(message, Some(help.into())).into())
-}
-
 /// The build of a target on the command line.
-pub(in crate::commands) enum TargetBuild {
+#[derive(Clone, Debug)]
+pub enum TargetBuild {
     /// A build that is in the store, or that is located when the plan is run.
     Available {
+        /// The engine.
         engine: Engine,
         /// The source in plans.
         source: String,
@@ -51,7 +42,8 @@ impl TargetBuild {
         })
     }
 
-    pub(in crate::commands) fn missing(&self) -> Option<&Spec> {
+    /// Returns the spec of a build that is not downloaded.
+    pub fn missing(&self) -> Option<&Spec> {
         match self {
             Self::Available { .. } => None,
             Self::Missing(spec) => Some(spec),
@@ -59,14 +51,17 @@ impl TargetBuild {
     }
 }
 
-pub(in crate::commands) fn find_all(targets: &[String]) -> anyhow::Result<Vec<TargetBuild>> {
+/// Finds the builds of targets, each of which is a URL, the name of a build in the store, an engine,
+/// or a spec.
+///
+/// # Errors
+/// A target stands for none, or the store can't be read.
+pub fn find_all(targets: &[String]) -> anyhow::Result<Vec<TargetBuild>> {
     // A user without a directory for builds has no builds.
     let store = Store::of_user().ok();
     targets.iter().map(|target| find(store.as_ref(), target)).collect()
 }
 
-/// Finds the build of a target, which is a URL, the name of a build in the store, an engine, or a
-/// spec.
 fn find(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
     if target.contains("://") {
         return find_server(target);
@@ -97,7 +92,7 @@ fn find_server(url: &str) -> anyhow::Result<TargetBuild> {
     let shown = words::redact(url);
     if shown != url {
         let help = "leave it out: clients find it in `PGPASSWORD` or `~/.pgpass`, and in `MYSQL_PWD` or `~/.my.cnf`";
-        return usage_error(format!("`{shown}` has a password, which a plan would keep"), help);
+        return usage(format!("`{shown}` has a password, which a plan would keep"), help);
     }
 
     let schemes = |engine: Engine| engine.facts().url_schemes;
@@ -106,7 +101,7 @@ fn find_server(url: &str) -> anyhow::Result<TargetBuild> {
     else {
         let known: Vec<&str> = Engine::all().flat_map(schemes).copied().collect();
         let help = format!("a URL begins with `{}`", known.join("`, `"));
-        return usage_error(format!("`{shown}` is not the URL of a server"), help);
+        return usage(format!("`{shown}` is not the URL of a server"), help);
     };
 
     // The user says nothing about the server.
@@ -134,7 +129,7 @@ fn find_directory(path: &Path, name: Option<&str>) -> anyhow::Result<TargetBuild
 
     let Some(found) = builds::find_in(&absolute) else {
         let help = "give a directory with `bin/postgres`, `bin/mysqld`, `bin/mariadbd`, `librocksdb.so` or `libsqlite3.so`, or a library";
-        return usage_error(format!("`{given}` has no build of an engine"), help);
+        return usage(format!("`{given}` has no build of an engine"), help);
     };
 
     let source = found.path.display().to_string();
@@ -157,7 +152,7 @@ fn find_newest(store: Option<&Store>, product: &str) -> anyhow::Result<TargetBui
     let Some(build) = newest else {
         let version = if product == "rocksdb" { "9.9.3" } else { "2.8.0" };
         let help = format!("name a version to download, for example `{product}@{version}`");
-        return usage_error(format!("no build of `{product}` is downloaded"), help);
+        return usage(format!("no build of `{product}` is downloaded"), help);
     };
 
     let name = &build.manifest.name;
@@ -197,67 +192,8 @@ fn find_spec(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild>
     TargetBuild::available(target, &build.manifest.engine, source, name)
 }
 
-/// Builds with their names in a plan.
-pub(in crate::commands) struct NamedBuilds {
-    pub(in crate::commands) builds: Vec<DraftBuild>,
-    /// The identity of each.
-    pub(in crate::commands) identities: Vec<String>,
-}
-
-/// Returns the builds with their names in a plan. A missing build keeps its spec.
-pub(in crate::commands) fn name_builds(
-    targets: &[String],
-    target_builds: Vec<TargetBuild>,
-) -> anyhow::Result<NamedBuilds> {
-    let mut builds: Vec<DraftBuild> = Vec::new();
-    let mut identities = Vec::new();
-    for (target, target_build) in targets.iter().zip(target_builds) {
-        let (engine, source, own_name, identity) = match target_build {
-            TargetBuild::Available { engine, source, name, identity } => {
-                (engine, source, name, identity)
-            }
-            TargetBuild::Missing(spec) => {
-                (engine_of_missing(target, &spec)?, target.clone(), None, target.clone())
-            }
-        };
-
-        let text = match (&own_name, source.as_str()) {
-            (Some(name), _) => name,
-            // These words would be the same for all engines.
-            (None, "bundled" | "distribution") => target,
-            (None, source) => source,
-        };
-
-        let name = unused_name(plan_name(&text.replace('@', "")), &builds);
-        builds.push(DraftBuild { name, engine, source });
-        identities.push(identity);
-    }
-
-    Ok(NamedBuilds { builds, identities })
-}
-
-/// Returns the engine of a build that is not downloaded, as its spec tells.
-fn engine_of_missing(target: &str, spec: &Spec) -> anyhow::Result<Engine> {
-    let known = Engine::NAMES.iter().find(|(name, _)| spec.engine() == Some(*name));
-    if let Some((_, engine)) = known {
-        return Ok(*engine);
-    }
-
-    let message = format!("the engine of `{target}` is not known before its download");
-    let help = format!("download it first: `assay fetch {target}`");
-    usage_error(message, help)
-}
-
-/// Returns a name that no other build of the plan has.
-fn unused_name(name: String, builds: &[DraftBuild]) -> String {
-    let is_taken = |name: &String| builds.iter().any(|build| build.name == *name);
-    let mut names =
-        std::iter::once(name.clone()).chain((2..).map(|number: usize| format!("{name}-{number}")));
-    names.find(|name| !is_taken(name)).unwrap_or(name)
-}
-
 /// Turns text into a valid name in a plan.
-pub(in crate::commands) fn plan_name(text: &str) -> String {
+pub fn plan_name(text: &str) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '_';
     let chars = text.chars().map(|char| if is_plain(char) { char } else { '_' });
     chars.take(60).collect()

@@ -1,33 +1,55 @@
 //! Lists the candidates of a search.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use builds::{Repository, Spec};
 use plan::{BuildSource, Plan, quoted};
-use runner::failure::UsageError;
+use runner::failure::{UsageError, usage};
+use runner::prepare::target_builds::{TargetBuild, find_all, plan_name};
 
 use super::log::{Candidate, Source};
-use crate::cli::BisectArgs;
-use crate::commands::versus::target_builds::{TargetBuild, find_all, plan_name, usage_error};
 
-/// Returns the candidates that the command line names, the oldest first.
-pub(super) fn candidates(args: &BisectArgs, plan: &Plan) -> anyhow::Result<Vec<Candidate>> {
-    let ends = args.good.as_deref().zip(args.bad.as_deref());
-    let candidates = match (&args.git, ends, &args.candidate, &args.good) {
-        (Some(repository), Some((good, bad)), ..) => commits(repository, good, bad, plan)?,
-        (None, Some((good, bad)), ..) => releases(good, bad)?,
-        (_, None, Some(candidate), Some(good)) => of_builds([good, candidate]),
-        _ => of_builds(&args.builds),
-    };
+/// The candidates of a search, the oldest first.
+#[derive(Clone, Debug)]
+pub enum Candidates {
+    /// The commits of a repository from one to another.
+    Commits {
+        /// The directory of the repository.
+        repository: PathBuf,
+        /// The older end.
+        good: String,
+        /// The newer end.
+        bad: String,
+    },
+    /// All releases of a product from one to another.
+    Releases {
+        /// The older end.
+        good: String,
+        /// The newer end.
+        bad: String,
+    },
+    /// These builds: specs, or names of builds.
+    Builds(Vec<String>),
+}
 
-    if candidates.len() < 2 {
-        return usage_error(
-            "there are fewer than two candidates",
-            "give `--good` and `--bad`, or at least two `--builds`",
-        );
+impl Candidates {
+    /// Lists the candidates. `say` gets lines of progress.
+    pub(super) fn list(&self, plan: &Plan, say: &dyn Fn(&str)) -> anyhow::Result<Vec<Candidate>> {
+        let candidates = match self {
+            Self::Commits { repository, good, bad } => commits(repository, good, bad, plan)?,
+            Self::Releases { good, bad } => releases(good, bad, say)?,
+            Self::Builds(builds) => of_builds(builds),
+        };
+
+        if candidates.len() < 2 {
+            return usage(
+                "there are fewer than two candidates",
+                "give `--good` and `--bad`, or at least two `--builds`",
+            );
+        }
+        Ok(with_different_names(candidates))
     }
-    Ok(with_different_names(candidates))
 }
 
 fn of_builds(texts: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<Candidate> {
@@ -43,7 +65,7 @@ fn candidate(text: &str) -> Candidate {
 }
 
 /// Returns all releases from one to another that can be downloaded.
-fn releases(good: &str, bad: &str) -> anyhow::Result<Vec<Candidate>> {
+fn releases(good: &str, bad: &str, say: &dyn Fn(&str)) -> anyhow::Result<Vec<Candidate>> {
     let [first, last] = [good, bad].map(Spec::parse);
     let (Ok(first), Ok(last)) = (first, last) else {
         // Builds in the store have no order of their own.
@@ -53,18 +75,17 @@ fn releases(good: &str, bad: &str) -> anyhow::Result<Vec<Candidate>> {
         return Ok(of_builds([good, bad]));
     };
     if product != other {
-        return usage_error(
+        return usage(
             format!("`{good}` and `{bad}` are of different products"),
             "give two versions of one product, or list all candidates: `--builds A,B,C`",
         );
     }
 
-    let progress = |line: &str| eprintln!("{product}: {line}");
-    let versions = builds::available(product, &progress)?;
+    let versions = builds::available(product, &|line| say(&format!("{product}: {line}")))?;
     let low = place_of(product, &versions, from, good)?;
     let high = place_of(product, &versions, to, bad)?;
     if low >= high {
-        return usage_error(
+        return usage(
             format!("`{good}` is not older than `{bad}`"),
             "`--good` is the older end, even if it is the slower one",
         );
@@ -100,7 +121,7 @@ fn commits(
         }
     }
     let [recipe] = recipes[..] else {
-        return usage_error(
+        return usage(
             format!("the plan has {} builds with a recipe, not one", recipes.len()),
             "add one build with `git`, `make` and `gives` to the plan: `docs/builds.md` has examples",
         );
@@ -161,7 +182,7 @@ fn in_plans(text: &str) -> anyhow::Result<String> {
 pub(super) fn engine(plan: &Plan) -> anyhow::Result<&'static str> {
     let engine = plan.builds.first().context("the plan has no build")?.engine;
     if plan.builds.iter().any(|build| build.engine != engine) {
-        return usage_error(
+        return usage(
             "the plan has builds of several engines",
             "remove all but those of the engine that is searched",
         );

@@ -1,44 +1,19 @@
 //! Measures a phase of a tuning: as a run of the plan with other targets, to which repeats are added
 //! until all is decided.
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
 use analysis::figures::{Figures, Looks};
 use analysis::tune::{Contender, Levels, Phase, PhaseResult, without};
 use anyhow::Context as _;
-use inquiry::reading::retain_steps;
 use plan::{Designed, Plan};
-use record::{Run, RunDir, Status};
-use runner::{PlanRequest, Repeats, RunRequest};
+use record::{Run, RunDir};
+use runner::{PlanRequest, Repeats, RunOutcome, RunRequest};
 
-use super::log::{Question, RUNS};
-use crate::cli::PlaceArgs;
-use crate::run_view::RunView;
+use super::log::Question;
+use crate::reading::retain_steps;
+use crate::search::{Judged, Measurement, REPEATS_FIRST};
 
 /// The fewest repeats of a screening: one has no error of its own.
 const SCREENING_REPEATS_MIN: u32 = 2;
-/// The repeats after which a race is judged for the first time: fewer have no intervals that hold at
-/// any time.
-const REPEATS_FIRST: u32 = 3;
-
-/// The time at which no further repeat begins; never if there is none.
-#[derive(Clone, Copy)]
-pub(super) struct Deadline(Option<Instant>);
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "it limits the time of a tuning, and is not measured"
-)]
-impl Deadline {
-    pub(super) fn after(time: Option<Duration>) -> Self {
-        Self(time.map(|time| Instant::now() + time))
-    }
-
-    fn has_passed(self) -> bool {
-        self.0.is_some_and(|end| Instant::now() >= end)
-    }
-}
 
 /// A phase to measure.
 pub(super) struct Measuring<'a> {
@@ -46,69 +21,13 @@ pub(super) struct Measuring<'a> {
     pub question: &'a Question,
     pub plan: &'a Plan,
     pub designed: &'a Designed,
-    /// The directory of the tuning.
-    pub directory: &'a Path,
-    pub place: &'a PlaceArgs,
-    pub view: &'a RunView,
-    pub deadline: Deadline,
-    /// The operator trusts the records of an earlier invocation.
-    pub is_trusted: bool,
 }
 
-/// What a phase came to.
-pub(super) enum Measured {
-    Judged(PhaseResult),
-    /// The operator interrupted it.
-    Interrupted,
-    /// The time is up before it was decided.
-    TimeIsUp,
-}
+impl Measurement for Measuring<'_> {
+    type Result = PhaseResult;
 
-impl Measuring<'_> {
-    /// Measures the phase, or goes on with its run. Calls `begun` with the name of the run's folder
-    /// as soon as there is one.
-    pub(super) fn measure(
-        &self,
-        run: Option<&str>,
-        begun: &mut dyn FnMut(&str) -> anyhow::Result<()>,
-    ) -> anyhow::Result<Measured> {
-        let mut request = match run {
-            Some(name) => {
-                let path = self.directory.join(RUNS).join(name);
-                RunRequest { is_trusted: self.is_trusted, ..self.resumed(&path, None) }
-            }
-            None => self.first(),
-        };
-        loop {
-            let outcome =
-                runner::run(&request, self.view)?.context("a tuning runs without load ranks")?;
-            let path = outcome.directory.path().to_path_buf();
-            begun(&path.file_name().unwrap_or_default().to_string_lossy())?;
-            if outcome.run.status == Status::Interrupted {
-                return Ok(Measured::Interrupted);
-            }
-
-            let result = self.judge(&outcome.directory, &outcome.run)?;
-            let repeats = repeat_count(&outcome.run);
-            if is_decided(&result) || repeats >= self.question.repeats_max {
-                return Ok(Measured::Judged(result));
-            }
-
-            if self.deadline.has_passed() {
-                return Ok(Measured::TimeIsUp);
-            }
-
-            // The run is locked until its outcome is dropped.
-            drop(outcome);
-            // This invocation has written the record.
-            let more = self.resumed(&path, Some(Repeats::Count(repeats + 1)));
-            request = RunRequest { is_trusted: true, ..more };
-        }
-    }
-
-    /// Returns the request for a new run.
-    fn first(&self) -> RunRequest {
-        let mut sets = self.question.sets.clone();
+    fn first(&self) -> anyhow::Result<RunRequest> {
+        let mut sets = self.question.searched.sets.clone();
         sets.push(self.steps());
 
         let repeats = match self.phase {
@@ -122,14 +41,25 @@ impl Measuring<'_> {
             }
         };
 
-        RunRequest {
-            plan: PlanRequest { plan: Some(self.question.plan.clone()), sets },
+        let plan = Some(self.question.searched.plan.clone());
+        Ok(RunRequest {
+            plan: PlanRequest { plan, sets },
             repeats: Some(Repeats::Count(repeats)),
-            results: self.directory.join(RUNS),
-            ..self.place.request()
-        }
+            ..RunRequest::default()
+        })
     }
 
+    fn only(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn judge(&self, outcome: &RunOutcome) -> anyhow::Result<Judged<PhaseResult>> {
+        let result = self.result(&outcome.directory, &outcome.run)?;
+        Ok(if is_decided(&result) { Judged::Decided(result) } else { Judged::Open(result) })
+    }
+}
+
+impl Measuring<'_> {
     /// Returns the change of the plan by which it ends with the last step that decides.
     fn steps(&self) -> String {
         let workload = &self.plan.variants[0].workload;
@@ -172,17 +102,8 @@ impl Measuring<'_> {
         format!("{{ {} }}", entries.join(", "))
     }
 
-    fn resumed(&self, run: &Path, repeats: Option<Repeats>) -> RunRequest {
-        RunRequest {
-            resume: Some(PathBuf::from(run)),
-            repeats,
-            results: self.directory.join(RUNS),
-            ..self.place.request()
-        }
-    }
-
-    /// Judges what was measured so far.
-    fn judge(&self, directory: &RunDir, run: &Run) -> anyhow::Result<PhaseResult> {
+    /// Returns what was measured so far.
+    fn result(&self, directory: &RunDir, run: &Run) -> anyhow::Result<PhaseResult> {
         let mut figures: Figures = analysis::figures::figures(std::slice::from_ref(directory))?;
 
         let goal = &self.question.goal;
@@ -215,10 +136,4 @@ fn is_decided(result: &PhaseResult) -> bool {
         }
         PhaseResult::Verified(gain) => gain.is_verified(),
     }
-}
-
-/// Returns the most repeats of a target.
-fn repeat_count(run: &Run) -> u32 {
-    let measured = run.cells.iter().filter(|cell| cell.key.kind.is_measured());
-    measured.map(|cell| cell.key.repeat).max().unwrap_or(0)
 }

@@ -1,23 +1,16 @@
 //! Measures the candidates of a trial until all is decided.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::path::Path;
 
 use analysis::bisect::{Judgement, MeasuredBy, Trial, TrialKind, TrialResult, judge};
 use analysis::figures::{Figures, Looks};
-use anyhow::Context as _;
-use inquiry::reading::retain_steps;
-use record::{Run, RunDir, Status};
+use record::{Run, RunDir};
 use runner::failure::{Errors, PlanRefused, error_text};
-use runner::{ExactRequest, PlanRequest, Repeats, RunRequest};
+use runner::{ExactRequest, PlanRequest, Repeats, RunOutcome, RunRequest};
 
-use super::log::{Candidate, Question, RUNS};
-use crate::cli::PlaceArgs;
-use crate::run_view::RunView;
-
-/// The repeats after which a trial is judged for the first time: fewer have no intervals that hold
-/// at any time.
-const REPEATS_FIRST: u32 = 3;
+use super::log::{Candidate, Question};
+use crate::reading::retain_steps;
+use crate::search::{Judged, Measurement, REPEATS_FIRST};
 
 /// The filter for cells of time.
 const REPEATS: &str = "*/*/r*";
@@ -26,7 +19,7 @@ const REPEATS: &str = "*/*/r*";
 pub(super) struct Measuring<'a> {
     pub trial: Trial,
     /// Those of the trial, the oldest first.
-    pub candidates: Vec<&'a Candidate>,
+    pub candidates: Vec<Candidate>,
     pub question: &'a Question,
     pub by: MeasuredBy,
     pub engine: &'a str,
@@ -35,75 +28,13 @@ pub(super) struct Measuring<'a> {
     /// The name of the workload.
     pub workload: &'a str,
     pub threshold: f64,
-    /// The directory of the search.
-    pub directory: &'a Path,
-    pub place: &'a PlaceArgs,
-    pub view: &'a RunView,
-    /// The operator trusts the records of an earlier invocation.
-    pub is_trusted: bool,
 }
 
-/// What a trial came to.
-pub(super) enum Measured {
-    Judged(TrialResult),
-    /// The operator interrupted it.
-    Interrupted,
-    /// Nothing could be compared, for this reason.
-    Unusable(String),
-}
+impl Measurement for Measuring<'_> {
+    type Result = TrialResult;
 
-impl Measuring<'_> {
-    /// Measures the trial, or goes on with its run. Calls `begun` with the name of the run's folder
-    /// as soon as there is one.
-    ///
-    /// # Errors
-    /// The run can't begin.
-    pub(super) fn measure(
-        &self,
-        run: Option<&str>,
-        stop: &AtomicBool,
-        begun: &mut dyn FnMut(&str) -> anyhow::Result<()>,
-    ) -> anyhow::Result<Measured> {
-        let mut request = match run {
-            Some(name) => {
-                let path = self.directory.join(RUNS).join(name);
-                RunRequest { is_trusted: self.is_trusted, ..self.resumed(&path, None) }
-            }
-            None => self.first()?,
-        };
-
-        loop {
-            let outcome =
-                runner::run(&request, self.view)?.context("a search runs without load ranks")?;
-            let path = outcome.directory.path().to_path_buf();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            begun(&name)?;
-
-            if stop.load(SeqCst) || outcome.run.status == Status::Interrupted {
-                return Ok(Measured::Interrupted);
-            }
-
-            let figures = self.figures(&outcome.directory)?;
-            let result = self.judge(&outcome.run, &figures);
-            let repeats = repeat_count(&outcome.run);
-            if result.links.iter().all(|link| link.ratio.is_none()) {
-                let why = self.why_unusable(&outcome.directory, &outcome.run, &figures)?;
-                return Ok(Measured::Unusable(why));
-            }
-            if result.is_decided() || self.by.is_work() || repeats >= self.question.repeats_max {
-                return Ok(Measured::Judged(result));
-            }
-            // The run is locked until its outcome is dropped.
-            drop(outcome);
-            // This invocation has written the record.
-            let more = self.resumed(&path, Some(Repeats::Count(repeats + 1)));
-            request = RunRequest { is_trusted: true, ..more };
-        }
-    }
-
-    /// Returns the request for a new run.
     fn first(&self) -> anyhow::Result<RunRequest> {
-        let mut sets = self.question.sets.clone();
+        let mut sets = self.question.searched.sets.clone();
         for candidate in &self.candidates {
             sets.push(candidate.set(self.engine)?);
         }
@@ -116,38 +47,41 @@ impl Measuring<'_> {
 
         let repeats = if self.by.is_work() { 0 } else { REPEATS_FIRST };
         Ok(RunRequest {
-            plan: PlanRequest { plan: Some(self.question.plan.clone()), sets },
+            plan: PlanRequest { plan: Some(self.question.searched.plan.clone()), sets },
             repeats: Some(Repeats::Count(repeats)),
             exact: self.by.is_work().then_some(ExactRequest { simulate: None }),
             only: self.only(),
-            results: self.directory.join(RUNS),
-            ..self.place.request()
+            ..RunRequest::default()
         })
     }
 
-    /// Returns the filters of cells. Those with a profile and exact ones of the plan decide nothing
-    /// about time, but explain the answer.
+    // Cells with a profile and exact ones of the plan decide nothing about time, but explain the
+    // answer.
     fn only(&self) -> Vec<String> {
         let explains = self.trial.kind == TrialKind::Confirmation;
         if explains || self.by.is_work() { Vec::new() } else { vec![REPEATS.to_owned()] }
     }
 
+    fn judge(&self, outcome: &RunOutcome) -> anyhow::Result<Judged<TrialResult>> {
+        let figures = self.figures(&outcome.directory)?;
+        let result = self.result(&outcome.run, &figures);
+        if result.links.iter().all(|link| link.ratio.is_none()) {
+            let why = self.why_unusable(outcome.directory.path(), &outcome.run, &figures)?;
+            return Ok(Judged::Unusable(why));
+        }
+
+        let is_decided = result.is_decided() || self.by.is_work();
+        Ok(if is_decided { Judged::Decided(result) } else { Judged::Open(result) })
+    }
+}
+
+impl Measuring<'_> {
     /// Returns the change of a plan by which the trial's candidates are its only targets.
     fn target(&self) -> String {
         let builds = self.candidates.iter().map(|candidate| plan::quoted(&candidate.build));
         let builds = builds.collect::<Vec<_>>().join(",");
         let config = plan::quoted(&self.question.config);
         format!("target=[{{builds=[{builds}],configs=[{config}]}}]")
-    }
-
-    fn resumed(&self, run: &Path, repeats: Option<Repeats>) -> RunRequest {
-        RunRequest {
-            resume: Some(PathBuf::from(run)),
-            repeats,
-            only: self.only(),
-            results: self.directory.join(RUNS),
-            ..self.place.request()
-        }
     }
 
     /// Returns the figures of the step.
@@ -165,7 +99,7 @@ impl Measuring<'_> {
     /// The candidate between the ends is not the reason.
     fn why_unusable(
         &self,
-        directory: &RunDir,
+        directory: &Path,
         run: &Run,
         figures: &Figures,
     ) -> anyhow::Result<String> {
@@ -173,7 +107,7 @@ impl Measuring<'_> {
             None => first_failure(figures, None),
             // An error of the candidate itself lets the search go on without it.
             Some(_) => {
-                let own = first_failure(figures, target_of(run, self.candidates[1]));
+                let own = first_failure(figures, target_of(run, &self.candidates[1]));
                 if let (None, Some(other)) = (&own, first_failure(figures, None)) {
                     anyhow::bail!("a candidate that was measured before failed: {other}");
                 }
@@ -185,12 +119,12 @@ impl Measuring<'_> {
         Ok(why.unwrap_or_else(|| {
             format!(
                 "the trial ended without `{metric}` of `{step}` on both sides: `assay show {}` says what was measured",
-                directory.path().display()
+                directory.display()
             )
         }))
     }
 
-    fn judge(&self, run: &Run, figures: &Figures) -> TrialResult {
+    fn result(&self, run: &Run, figures: &Figures) -> TrialResult {
         let names = self.candidates.iter().filter_map(|candidate| target_of(run, candidate));
         let targets: Vec<String> = names.map(str::to_owned).collect();
 
@@ -203,12 +137,6 @@ impl Measuring<'_> {
         };
         judge(figures, &judgement)
     }
-}
-
-/// Returns the largest number of repeats of a target.
-fn repeat_count(run: &Run) -> u32 {
-    let measured = run.cells.iter().filter(|cell| cell.key.kind.is_measured());
-    measured.map(|cell| cell.key.repeat).max().unwrap_or(0)
 }
 
 /// Returns the name of a candidate's target.
