@@ -48,7 +48,7 @@ use inquiry::shelf::names;
 
 use cli::Command;
 use exit::{Exit, report_error};
-use output::eprint_line;
+use output::print_note;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
@@ -142,10 +142,6 @@ fn one_run(path: &Path) -> anyhow::Result<PathBuf> {
 /// Returns the runs that arguments stand for.
 fn all_runs(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     names::all(paths, &print_note)
-}
-
-fn print_note(note: &str) {
-    eprint_line!("note: {note}");
 }
 
 fn export(args: &cli::ExportArgs) -> anyhow::Result<Exit> {

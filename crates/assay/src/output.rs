@@ -20,6 +20,11 @@ pub fn eprint_plain(text: &str) {
     eprint_colored(&text.chars().filter(|letter| is_safe(*letter)).collect::<String>());
 }
 
+/// Writes a note to stderr.
+pub fn print_note(note: &str) {
+    eprint_line!("note: {note}");
+}
+
 /// Writes text and a line break to stderr. Whoever colored the text has removed the escapes of
 /// others from it. Ignores errors: a run must not end because its terminal was closed.
 pub fn eprint_colored(text: &str) {

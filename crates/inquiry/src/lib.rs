@@ -2,6 +2,7 @@
 //! line and without a terminal.
 //!
 //! ```text
+//! compare/   which targets of some runs are faster or slower, and the gate
 //! bisect/    which version or commit changed a step
 //! tune/      which configuration is better than the base
 //! search/    runs until a trial is decided, and the log from which an interrupted search goes on
@@ -16,6 +17,7 @@
 
 pub mod bisect;
 pub mod bundle;
+pub mod compare;
 pub mod reading;
 pub mod search;
 pub mod shelf;

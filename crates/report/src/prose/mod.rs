@@ -22,6 +22,7 @@ pub(crate) mod brief;
 pub(crate) mod factors;
 pub(crate) mod findings;
 pub(crate) mod history;
+pub(crate) mod judgements;
 pub(crate) mod method;
 pub(crate) mod problems;
 pub(crate) mod profiles;

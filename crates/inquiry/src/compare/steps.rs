@@ -2,11 +2,11 @@
 
 use analysis::compat::{self, StepPair};
 use analysis::{distinct, figures::Figures};
-use inquiry::reading::unknown_step;
 use record::Run;
 use runner::failure::UsageError;
 
-use crate::cli::StepPattern;
+use super::arguments::StepPattern;
+use crate::reading::unknown_step;
 
 /// The placeholder for the name of any step.
 const ANY: &str = "X";

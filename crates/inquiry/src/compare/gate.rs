@@ -1,60 +1,64 @@
-//! `--gate`: reports whether there is a regression, in words and as an exit code.
+//! The gate: whether a comparison shows a regression, rules one out, or neither.
 
 mod more_repeats;
-pub(super) mod work;
+mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
-use analysis::{
-    compare::{
-        Compared, ComparedStep, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, Verdict, metric_label,
-    },
-    counted, distinct,
-    figures::Figures,
+use analysis::compare::{
+    self, Compared, ComparedStep, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, judged, judged_work,
+    metric_label,
 };
-use report::{ratio_with_bounds, terminal_text};
+use analysis::figures::Figures;
+use analysis::{counted, distinct};
+use report::{Judgement, JudgementOutcome, comparison_sentence, terminal_text, work_sentence};
 
 use self::work::WorkJudgement;
+use super::Judged;
+use super::arguments::Threshold;
 use super::lines::{Line, Runs};
-use crate::cli::CompareArgs;
-use crate::exit::Exit;
-use crate::output::eprint_line;
 
 /// The number of comparisons that are listed.
 const LISTED_MAX: usize = 20;
 
-/// Judges a comparison, and prints the result to stderr. Without a clear result, also prints what
-/// to do.
+/// Judges a comparison. Without a clear result, also says what to do.
 pub fn judge(
-    args: &CompareArgs,
+    wanted: &[Threshold],
     runs: &Runs,
     figures: &Figures,
     compared: &Compared,
     lines: &[Line<'_>],
-) -> Exit {
-    let thresholds = thresholds(args, compared.effect);
-    let of_work = judge_work(compared, &thresholds);
+) -> Judged {
+    let thresholds = thresholds(wanted, compared.effect);
+    let mut said = Vec::new();
+    let of_work = judge_work(compared, &thresholds, &mut said);
     // Nothing else is worth a line if work alone decides.
-    let passes = matches!(analysis::compare::gate(compared, &thresholds), Gate::Pass);
-    if of_work != Exit::Ok && (passes || compared.is_work_alone()) {
-        return of_work;
+    let passes = matches!(compare::gate(compared, &thresholds), Gate::Pass);
+    if of_work != JudgementOutcome::Passed && (passes || compared.is_work_alone()) {
+        return Judged { outcome: of_work, lines: said };
     }
 
-    let of_steps = judge_steps(&thresholds, runs, figures, compared, lines);
-    super::most_telling(&[of_work, of_steps])
+    let of_steps = judge_steps(&thresholds, runs, figures, compared, lines, &mut said);
+    Judged { outcome: of_work.min(of_steps), lines: said }
 }
 
-/// Judges the exact work of connections, and prints what does not pass.
-fn judge_work(compared: &Compared, thresholds: &Thresholds) -> Exit {
+/// Judges the exact work of connections, and says what does not pass.
+fn judge_work(
+    compared: &Compared,
+    thresholds: &Thresholds,
+    said: &mut Vec<String>,
+) -> JudgementOutcome {
     let judgement = WorkJudgement::of(compared, thresholds);
     if let Some(headline) = judgement.headline() {
-        eprint_line!("{headline}");
-        print_first(judgement.sentences());
+        said.push(headline);
+        say_first(judgement.sentences(), said);
     }
-    if judgement.exit() == Exit::Invalid {
-        eprint_line!("help: more exact cells show smaller changes: raise `repeats` in `[exact]`");
+    if judgement.outcome() == JudgementOutcome::Undecided {
+        let help = "help: more exact cells show smaller changes: raise `repeats` in `[exact]`";
+        said.push(help.to_owned());
     }
-    judgement.exit()
+    judgement.outcome()
 }
 
 /// Judges the comparisons of steps.
@@ -64,37 +68,39 @@ fn judge_steps(
     figures: &Figures,
     compared: &Compared,
     lines: &[Line<'_>],
-) -> Exit {
+    said: &mut Vec<String>,
+) -> JudgementOutcome {
     let mut judged: Vec<&ComparedStep> = compared.rows.iter().collect();
     judged.retain(|row| thresholds.of(&row.metric).is_some());
     let missing = missing(compared, lines);
     let without_rows: Vec<&str> = thresholds.without_rows(compared).collect();
 
-    match analysis::compare::gate(compared, thresholds) {
+    match compare::gate(compared, thresholds) {
         Gate::Regressed(indexes) => {
             let rows = rows_at(compared, &indexes);
-            eprint_line!("regression: {}", by_metric(Some(&rows), &judged));
-            print_rows(&compared.base, &rows, thresholds);
-            Exit::Regressed
+            said.push(format!("regression: {}", by_metric(Some(&rows), &judged)));
+            say_rows(&compared.base, &rows, thresholds, said);
+            JudgementOutcome::Failed
         }
         Gate::Doubtful(indexes) if !indexes.is_empty() => {
             let rows = rows_at(compared, &indexes);
             let doubtful = by_metric(Some(&rows), &judged);
-            eprint_line!("not certain: no regression is shown, but Assay can't judge {doubtful}");
-            print_rows(&compared.base, &rows, thresholds);
+            said.push(format!(
+                "not certain: no regression is shown, but Assay can't judge {doubtful}"
+            ));
+            say_rows(&compared.base, &rows, thresholds, said);
 
-            print_missing(&missing, &without_rows);
+            say_missing(&missing, &without_rows, said);
             let commands = more_repeats::commands(runs, &compared.base, &rows, thresholds, lines);
-            print_commands(&commands);
+            say_commands(&commands, said);
             if rows.iter().any(|row| row.is_of_different_runs()) {
-                eprint_line!(
-                    "help: measure base and target in one run: runs differ by themselves, and \
-                     repeats of one run don't show by how much"
-                );
+                let help = "help: measure base and target in one run: runs differ by themselves, and repeats of one run \
+                            don't show by how much";
+                said.push(help.to_owned());
             }
-            print_impractical(&rows, thresholds);
-            print_unfinished(runs, figures);
-            Exit::Invalid
+            say_impractical(&rows, thresholds, said);
+            say_unfinished(&runs.paths, figures, said);
+            JudgementOutcome::Undecided
         }
         Gate::Pass
             if figures.unfinished.is_empty() && missing.is_empty() && without_rows.is_empty() =>
@@ -105,17 +111,17 @@ fn judge_steps(
             } else {
                 by_metric(None, &judged)
             };
-            eprint_line!("no regression is shown: {judged}");
-            Exit::Ok
+            said.push(format!("no regression is shown: {judged}"));
+            JudgementOutcome::Passed
         }
         Gate::Doubtful(_) | Gate::Pass => {
             let judged = by_metric(None, &judged);
-            eprint_line!(
+            said.push(format!(
                 "not certain: no regression is shown, but some measurements are missing; judged: {judged}"
-            );
-            print_missing(&missing, &without_rows);
-            print_unfinished(runs, figures);
-            Exit::Invalid
+            ));
+            say_missing(&missing, &without_rows, said);
+            say_unfinished(&runs.paths, figures, said);
+            JudgementOutcome::Undecided
         }
     }
 }
@@ -125,15 +131,17 @@ fn rows_at<'a>(compared: &'a Compared, indexes: &[usize]) -> Vec<&'a ComparedSte
     indexes.iter().map(|&index| &compared.rows[index]).collect()
 }
 
-/// Prints the commands that measure doubtful comparisons again.
-fn print_commands(commands: &[String]) {
+/// Says the commands that measure doubtful comparisons again.
+fn say_commands(commands: &[String], said: &mut Vec<String>) {
     for command in commands {
-        eprint_line!("help: measure only these comparisons again: {}", terminal_text(command));
+        said.push(format!(
+            "help: measure only these comparisons again: {}",
+            terminal_text(command)
+        ));
     }
     if !commands.is_empty() {
-        eprint_line!(
-            "help: then judge again, as often as you need: the intervals of a run with added repeats allow for that"
-        );
+        let help = "help: then judge again, as often as you need: the intervals of a run with added repeats allow for that";
+        said.push(help.to_owned());
     }
 }
 
@@ -163,7 +171,7 @@ fn count_of_metric(rows: &[&ComparedStep], metric: &str) -> usize {
 
 /// Returns a sentence for each variant and number of clients that the base was measured with and a
 /// target was not. No row of the comparison shows these.
-pub(super) fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
+fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
     let mut of_base: BTreeSet<_> = BTreeSet::new();
     let mut of_targets: BTreeMap<&str, BTreeSet<_>> = BTreeMap::new();
     for Line { key, .. } in lines.iter().filter(|line| line.key.kind.is_measured()) {
@@ -191,28 +199,30 @@ pub(super) fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
     missing
 }
 
-/// Prints the first sentences, one per line, and the number of the others.
-fn print_first(sentences: impl ExactSizeIterator<Item = String>) {
+/// Says the first sentences, one per line, and the number of the others.
+fn say_first(sentences: impl ExactSizeIterator<Item = String>, said: &mut Vec<String>) {
     let more = sentences.len().saturating_sub(LISTED_MAX);
     for sentence in sentences.take(LISTED_MAX) {
-        eprint_line!("  {}", terminal_text(&sentence));
+        said.push(format!("  {}", terminal_text(&sentence)));
     }
 
     if more > 0 {
-        eprint_line!("  and {more} more");
+        said.push(format!("  and {more} more"));
     }
 }
 
-fn print_missing(missing: &[String], without_rows: &[&str]) {
-    print_first(missing.iter().cloned());
+fn say_missing(missing: &[String], without_rows: &[&str], said: &mut Vec<String>) {
+    say_first(missing.iter().cloned(), said);
     for metric in without_rows {
-        eprint_line!("  {metric}: has a threshold, but none of the compared steps has this metric");
+        said.push(format!(
+            "  {metric}: has a threshold, but none of the compared steps has this metric"
+        ));
     }
 }
 
-pub(super) fn thresholds(args: &CompareArgs, effect: f64) -> Thresholds {
+fn thresholds(wanted: &[Threshold], effect: f64) -> Thresholds {
     let mut thresholds = Thresholds { default: effect, by_metric: BTreeMap::new() };
-    for threshold in &args.thresholds {
+    for threshold in wanted {
         let share = threshold.percent / 100.0;
         match &threshold.metric {
             Some(metric) => {
@@ -225,58 +235,30 @@ pub(super) fn thresholds(args: &CompareArgs, effect: f64) -> Thresholds {
     thresholds
 }
 
-/// Prints a sentence for each comparison.
-fn print_rows(base: &str, rows: &[&ComparedStep], thresholds: &Thresholds) {
-    print_first(rows.iter().map(|row| {
+/// Says a sentence for each comparison.
+fn say_rows(base: &str, rows: &[&ComparedStep], thresholds: &Thresholds, said: &mut Vec<String>) {
+    let sentences = rows.iter().map(|row| {
         let limit = thresholds.of(&row.metric).unwrap_or_default();
-        sentence(row, base, limit)
-    }));
+        comparison_sentence(row, base, limit)
+    });
+    say_first(sentences, said);
 }
 
-pub(super) fn sentence(row: &ComparedStep, base: &str, limit: f64) -> String {
-    let mut text = row.cell.target.clone();
-    if let Some(variant) = &row.cell.variant {
-        text += &format!(" {variant}");
-    }
-
-    text += &format!(" c{} {}: ", row.cell.clients, row.step);
-    if row.metric != THROUGHPUT {
-        text += &format!("{} ", metric_label(&row.metric));
-    }
-
-    text += &match (row.verdict, row.more_is_better) {
-        (Verdict::Slower, false) => "higher".to_owned(),
-        (verdict, _) => verdict.to_string(),
-    };
-
-    if let Some(ratio) = row.ratio {
-        text += &format!(", {}", ratio_with_bounds(ratio, row.interval));
-        let percent = format!("{:.1}", limit * 100.0);
-        let percent = percent.trim_end_matches(".0");
-        text += &format!(" of {base}; the threshold is {percent}%");
-    }
-
-    if !row.reasons.is_empty() {
-        text += &format!("; {}", row.reasons.join("; "));
-    }
-    text
-}
-
-/// Prints the number of comparisons that would need an impractical number of repeats.
-fn print_impractical(rows: &[&ComparedStep], thresholds: &Thresholds) {
+/// Says the number of comparisons that would need an impractical number of repeats.
+fn say_impractical(rows: &[&ComparedStep], thresholds: &Thresholds, said: &mut Vec<String>) {
     let needed = rows.iter().filter_map(|row| more_repeats::repeats_needed(row, thresholds));
     let count = needed.filter(|&needed| needed >= REPEATS_CAP).count();
     if count > 0 {
-        eprint_line!(
+        said.push(format!(
             "help: {} would need {REPEATS_CAP} or more repeats at this threshold; `assay run --aa` shows which changes \
              this machine can detect: use a larger `--threshold`, or a quieter machine",
             counted(count, "comparison")
-        );
+        ));
     }
 }
 
-fn print_unfinished(runs: &Runs, figures: &Figures) {
-    for (run, path) in runs.paths.iter().enumerate() {
+fn say_unfinished(paths: &[PathBuf], figures: &Figures, said: &mut Vec<String>) {
+    for (run, path) in paths.iter().enumerate() {
         let of_run = figures.unfinished.iter().filter(|cell| cell.run == run);
         let cells = match of_run.count() {
             0 => continue,
@@ -284,16 +266,102 @@ fn print_unfinished(runs: &Runs, figures: &Figures) {
             count => format!("{count} cells are"),
         };
 
-        eprint_line!(
+        said.push(format!(
             "help: {cells} not complete; measure the rest with `assay run --resume {}`",
             terminal_text(&words::shell_quoted(&path.display().to_string()))
-        );
+        ));
+    }
+}
+
+/// Returns the judgements of the gate: of each comparison, and what is missing.
+pub fn judgements(
+    wanted: &[Threshold],
+    figures: &Figures,
+    compared: &Compared,
+    lines: &[Line<'_>],
+) -> Vec<Judgement> {
+    let thresholds = thresholds(wanted, compared.effect);
+
+    let mut judgements = Vec::new();
+    for (index, outcome) in judged(compared, &thresholds) {
+        let row = &compared.rows[index];
+        let threshold = thresholds.of(&row.metric).unwrap_or_default();
+        judgements.push(Judgement {
+            subject: row.cell.target_and_load(),
+            what: format!("{}: {}", row.step, metric_label(&row.metric)),
+            outcome: judgement_outcome(outcome),
+            sentence: comparison_sentence(row, &compared.base, threshold),
+        });
+    }
+
+    for (index, outcome) in judged_work(compared, &thresholds) {
+        let work = &compared.work[index];
+        judgements.push(Judgement {
+            subject: work.cell.target_and_load(),
+            what: format!("{}: exact work of {}", work.step, work.part.name()),
+            outcome: judgement_outcome(outcome),
+            sentence: work_sentence(work, &compared.base, thresholds.of_work()),
+        });
+    }
+
+    judgements.extend(missing_judgements(figures, compared, &thresholds, lines));
+    // A file without judgements would look as if all had passed.
+    if judgements.is_empty() {
+        judgements.push(undecided("all targets", "throughput", "nothing was compared"));
+    }
+
+    judgements
+}
+
+fn judgement_outcome(outcome: compare::Judged) -> JudgementOutcome {
+    match outcome {
+        compare::Judged::Passed => JudgementOutcome::Passed,
+        compare::Judged::Regressed => JudgementOutcome::Failed,
+        compare::Judged::Doubtful => JudgementOutcome::Undecided,
+    }
+}
+
+/// Returns a judgement for each measurement that is missing.
+fn missing_judgements(
+    figures: &Figures,
+    compared: &Compared,
+    thresholds: &Thresholds,
+    lines: &[Line<'_>],
+) -> Vec<Judgement> {
+    let mut judgements = Vec::new();
+    for sentence in missing(compared, lines) {
+        judgements.push(undecided(&compared.base, "same loads as the base", &sentence));
+    }
+
+    for metric in thresholds.without_rows(compared) {
+        let sentence = "it has a threshold, but none of the compared steps has this metric";
+        judgements.push(undecided("all targets", metric, sentence));
+    }
+
+    for cell in &figures.unfinished {
+        let what = format!("{} in repeat {}", THROUGHPUT, cell.cell.repeat);
+        let sentence = match cell.causes.first() {
+            Some(cause) => format!("the cell is not complete: {cause}"),
+            None => "the cell is not complete".to_owned(),
+        };
+        judgements.push(undecided(&cell.cell.target_and_load(), &what, &sentence));
+    }
+
+    judgements
+}
+
+fn undecided(subject: &str, what: &str, sentence: &str) -> Judgement {
+    Judgement {
+        subject: subject.to_owned(),
+        what: what.to_owned(),
+        outcome: JudgementOutcome::Undecided,
+        sentence: sentence.to_owned(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use analysis::compare::Pairing;
+    use analysis::compare::{Pairing, Verdict};
 
     use super::*;
 
@@ -362,23 +430,5 @@ mod tests {
             "throughput in 2 comparisons, own CPU per operation in 1 comparison"
         );
         assert_eq!(by_metric(None, &[]), "nothing was compared");
-        assert_eq!(
-            sentence(&own, "pg.base", 0.03),
-            "pg.next c8 l.i1: own CPU per operation higher"
-        );
-    }
-
-    #[test]
-    fn the_sentence_of_a_comparison_has_its_reasons() {
-        let mut noisy = row(Verdict::TooNoisy, Some(14));
-        (noisy.cell.variant, noisy.ratio) = (Some("cached".into()), Some(0.9712));
-        noisy.interval =
-            Some(analysis::compare::Interval { low: 0.9, high: 1.05, confidence: 0.95 });
-        noisy.reasons = vec!["pg.next, repeat 2 is left out: it failed".into()];
-        assert_eq!(
-            sentence(&noisy, "pg.base", 0.025),
-            "pg.next cached c8 l.i1: too noisy to say, 0.97 (0.90-1.05) of pg.base; the threshold is 2.5%; \
-             pg.next, repeat 2 is left out: it failed"
-        );
     }
 }

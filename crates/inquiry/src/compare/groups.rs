@@ -5,10 +5,10 @@ use record::{CellKey, Run, Target};
 use runner::failure::UsageError;
 use runner::similar::did_you_mean;
 
-use crate::cli::Base;
-use crate::output::eprint_line;
+use super::arguments::Base;
 
 /// Targets that are compared with one base.
+#[derive(Clone, Debug)]
 pub struct Group {
     /// The targets and their base.
     pub run: Run,
@@ -24,8 +24,16 @@ struct GroupBase<'a> {
 }
 
 /// Groups the targets by their base. All targets are one group if at most one base is given,
-/// without a group's name.
-pub fn by_base(bases: &[Base], run: Run, mut figures: Figures) -> Result<Vec<Group>, UsageError> {
+/// without a group's name. `note` gets the targets without a group.
+///
+/// # Errors
+/// A group or its base is none of these runs, or is given twice.
+pub fn by_base(
+    bases: &[Base],
+    run: Run,
+    mut figures: Figures,
+    note: &dyn Fn(&str),
+) -> Result<Vec<Group>, UsageError> {
     let Some(groups) = group_bases(bases) else {
         if bases.len() <= 1 {
             return Ok(vec![Group { run, figures }]);
@@ -64,10 +72,10 @@ pub fn by_base(bases: &[Base], run: Run, mut figures: Figures) -> Result<Vec<Gro
     }
 
     if !ungrouped.is_empty() {
-        eprint_line!(
-            "note: these targets are not compared, since no `--base` is given for them: {}",
+        note(&format!(
+            "these targets are not compared, since no `--base` is given for them: {}",
             ungrouped.join(", ")
-        );
+        ));
     }
 
     Ok(by_base)

@@ -1,21 +1,16 @@
-//! `assay compare --by`: shows the effects of factors.
+//! The effects of factors: `assay compare --by`.
 
 use analysis::{
     compare::{Effects, designed_effects},
     figures::Figures,
     settings::{Factor, Factors},
 };
-use inquiry::reading::retain_steps;
 use record::Run;
-use report::{ComparedRun, FactorEffects, json_text};
 use runner::failure::UsageError;
 use runner::similar::most_similar_first;
 
-use super::options;
-use crate::cli::{CompareArgs, Format};
-use crate::damages::exit_of_reading;
-use crate::exit::Exit;
-use crate::output::{print, style};
+use super::{CompareRequest, options};
+use crate::reading::retain_steps;
 
 /// The argument that lists the factors.
 const LIST: &str = "?";
@@ -28,49 +23,50 @@ const DESIGN: &str = "design";
 /// The number of missing combinations that an error lists.
 const LISTED_MAX: usize = 40;
 
-/// Prints the effects of the factors that `args` names, or lists the factors.
+/// What is known of factors.
+pub enum FactorAnswer {
+    /// The factors of the runs.
+    Known(Factors),
+    /// The effects of those that are wanted.
+    Effects(Effects),
+}
+
+/// Returns the effects of the factors that a request names, or lists the factors. The figures then
+/// have the steps to show.
+///
+/// # Errors
+/// A factor is unknown, or its effect can't be told from that of others.
 pub fn by_factor(
-    args: &CompareArgs,
+    request: &CompareRequest,
     run: &Run,
-    runs: &[ComparedRun<'_>],
-    mut figures: Figures,
+    figures: &mut Figures,
     notes: Vec<String>,
-) -> anyhow::Result<Exit> {
-    let mut bases: Vec<String> = args.bases.iter().map(|base| base.target.clone()).collect();
+) -> Result<FactorAnswer, UsageError> {
+    let mut bases: Vec<String> = request.bases.iter().map(|base| base.target.clone()).collect();
     bases.push(run.base.clone());
 
-    let options = options(args, &run.base, &figures);
-    let designed = designed_effects(&figures, &options);
+    let options = options(request, &run.base, figures);
+    let designed = designed_effects(figures, &options);
     let known = match &designed {
         Some(effects) => Factors { factors: effects.factors.clone(), ..Factors::default() },
         None => Factors::find(&figures.settings.profiles, &bases),
     };
 
-    if args.by.iter().any(|name| name == LIST) {
-        print(&report::factors(&known, style()))?;
-        return Ok(Exit::Ok);
+    if request.by.iter().any(|name| name == LIST) {
+        return Ok(FactorAnswer::Known(known));
     }
 
     let mut effects = match designed {
-        Some(effects) => selected(effects, &known, &args.by)?,
-        None => analysis::compare::effects(&figures, select(known, &args.by)?, &options),
+        Some(effects) => selected(effects, &known, &request.by)?,
+        None => analysis::compare::effects(figures, select(known, &request.by)?, &options),
     };
     effects.notes.extend(notes);
     // Effects rest on all steps: only what is shown of them is cut.
-    if !args.steps.is_empty() {
-        retain_steps(&mut figures, &args.steps);
+    if !request.steps.is_empty() {
+        retain_steps(figures, &request.steps);
     }
 
-    let shown = FactorEffects { run, runs, figures: &figures, effects: &effects };
-    let text = match args.format {
-        Format::Table => report::effects(&shown, style()),
-        Format::Markdown => report::effects_markdown(&shown),
-        Format::Csv => report::effects_csv(&shown),
-        Format::Json => json_text(&report::effects_json(&shown))?,
-    };
-
-    print(&text)?;
-    Ok(exit_of_reading(&figures))
+    Ok(FactorAnswer::Effects(effects))
 }
 
 /// Returns the effects of the `wanted` factors of a design.

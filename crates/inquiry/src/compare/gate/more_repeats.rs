@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use analysis::compare::{ComparedStep, REPEATS_CAP, Thresholds, Verdict, repeats_to_judge};
 use glob::Pattern;
 
-use super::super::lines::{Line, Runs};
+use crate::compare::lines::{Line, Runs};
 
 /// The repeats to propose for a comparison that was measured once or is invalid. Fewer give no
 /// usable spread.

@@ -6,16 +6,21 @@ use analysis::compat::Recorded;
 use record::{CellKey, CellRef};
 
 /// The runs to compare.
-pub(super) struct Runs {
-    pub(super) paths: Vec<PathBuf>,
-    pub(super) recorded: Vec<Recorded>,
+#[derive(Debug)]
+pub struct Runs {
+    /// Their directories.
+    pub paths: Vec<PathBuf>,
+    /// The runs as they are recorded.
+    pub recorded: Vec<Recorded>,
 }
 
 /// A line of a comparison, with the cell that its figures come from.
-pub(super) struct Line<'a> {
+#[derive(Clone, Debug)]
+pub struct Line<'a> {
     /// The key under which the cell is shown.
-    pub(super) key: CellKey,
+    pub key: CellKey,
     /// The index of the run that has the cell.
-    pub(super) run: usize,
-    pub(super) cell: &'a CellRef,
+    pub run: usize,
+    /// The cell.
+    pub cell: &'a CellRef,
 }
