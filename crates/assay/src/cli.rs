@@ -22,9 +22,7 @@ use runner::{CELL_COMMAND, LIBRARY_COMMAND};
 
 pub use self::bisect::BisectArgs;
 pub use self::bundle::BundleArgs;
-pub use self::compare::{
-    AnnotationFormat, Annotations, Base, CompareArgs, METRIC_LIST, StepPattern,
-};
+pub use self::compare::{AnnotationFormat, Annotations, CompareArgs, METRIC_LIST};
 pub use self::conform::{ConformArgs, ConformCheckArgs};
 pub use self::draft::{InitArgs, VersusArgs, WorkloadName};
 pub use self::export::{ExportArgs, ExportFormat, ExportTable};

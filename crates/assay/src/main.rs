@@ -21,33 +21,33 @@
 
 #![expect(clippy::print_stderr, reason = "this is the one crate that talks to people")]
 
-mod catalog;
 mod cli;
 mod commands;
+mod damages;
 mod display;
 #[cfg(test)]
 mod documented;
 mod draft;
 mod exit;
-mod history;
 mod http;
 mod judged;
 mod live;
 mod output;
-mod reproduced;
-mod run_paths;
 mod run_view;
-mod runs;
 mod serve;
 mod so_far;
 mod throughput;
 mod version;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use inquiry::reading::read_until_stable;
+use inquiry::shelf::names;
 
 use cli::Command;
 use exit::{Exit, report_error};
-use runs::read_until_stable;
+use output::print_note;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
@@ -83,12 +83,12 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Versus(args) => commands::versus::versus(&args),
         Command::Init(args) => commands::versus::init(&args),
         Command::Run(mut args) => {
-            args.resume = args.resume.as_deref().map(run_paths::one).transpose()?;
+            args.resume = args.resume.as_deref().map(one_run).transpose()?;
             commands::run::run(&args.request(), &args.place)
         }
         Command::Find(args) => commands::run::find(&args),
         Command::Augment(mut args) => {
-            args.run = run_paths::one(&args.run)?;
+            args.run = one_run(&args.run)?;
             commands::run::run(&args.request(), &args.place)
         }
         Command::Tune(args) => commands::tune::tune(&args),
@@ -99,24 +99,24 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Ls(args) => commands::ls::ls(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Show(mut args) => {
-            args.run = run_paths::one(&args.run)?;
+            args.run = one_run(&args.run)?;
             read_until_stable(&[&args.run], || commands::show::show(&args))
         }
         Command::Compare(mut args) => {
-            args.runs = run_paths::all(&args.runs)?;
+            args.runs = all_runs(&args.runs)?;
             read_until_stable(&args.runs, || commands::compare::compare(&args))
         }
         Command::Report(mut args) => {
-            args.runs = run_paths::all(&args.runs)?;
+            args.runs = all_runs(&args.runs)?;
             read_until_stable(&args.runs, || commands::report::report(&args))
         }
         Command::Bundle(mut args) => {
-            args.run = run_paths::one(&args.run)?;
+            args.run = one_run(&args.run)?;
             read_until_stable(&[&args.run], || commands::bundle::bundle(&args))
         }
         Command::History(args) => commands::history::run(&args),
         Command::Export(mut args) => {
-            args.runs = run_paths::all(&args.runs)?;
+            args.runs = all_runs(&args.runs)?;
             export(&args)
         }
 
@@ -136,6 +136,16 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Library(args) => commands::run::library(&args),
         Command::ConformCheck(args) => commands::conform::check(&args),
     }
+}
+
+/// Returns the run that an argument stands for.
+fn one_run(path: &Path) -> anyhow::Result<PathBuf> {
+    names::one(path, &print_note)
+}
+
+/// Returns the runs that arguments stand for.
+fn all_runs(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    names::all(paths, &print_note)
 }
 
 fn export(args: &cli::ExportArgs) -> anyhow::Result<Exit> {

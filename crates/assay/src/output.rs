@@ -1,6 +1,5 @@
 //! Prints: results to stdout, everything else to stderr.
 
-use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::sync::OnceLock;
 
@@ -24,6 +23,11 @@ pub fn eprint_plain(text: &str) {
     eprint_colored(&text.chars().filter(|letter| is_safe(*letter)).collect::<String>());
 }
 
+/// Writes a note to stderr.
+pub fn print_note(note: &str) {
+    eprint_line!("note: {note}");
+}
+
 /// Writes text and a line break to stderr. Whoever colored the text has removed the escapes of
 /// others from it. Ignores errors: a run must not end because its terminal was closed.
 pub fn eprint_colored(text: &str) {
@@ -41,42 +45,6 @@ pub fn print(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write to stdout"),
     }
-}
-
-/// Returns lines in aligned columns.
-pub fn columns<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
-    let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
-        let cells = lines.iter().map(|line| line[column].chars().count());
-        cells.max().unwrap_or(0)
-    });
-
-    let mut text = String::new();
-    for line in lines {
-        let mut row = String::new();
-        for (width, cell) in widths.iter().zip(line) {
-            row.push_str(&format!("{cell:<width$}  "));
-        }
-        text.push_str(row.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-/// Returns indented JSON. Characters that a terminal would obey, or that hide or turn text, are
-/// escaped; they can only be in strings.
-pub fn json_text(value: &serde_json::Value) -> anyhow::Result<String> {
-    let json = serde_json::to_string_pretty(value)?;
-    let mut text = String::with_capacity(json.len() + 1);
-    for letter in json.chars() {
-        if letter == '\n' || is_printable(letter) {
-            text.push(letter);
-        } else {
-            let _ = write!(text, "\\u{:04x}", u32::from(letter));
-        }
-    }
-
-    text.push('\n');
-    Ok(text)
 }
 
 /// Prints an error in the command line. What was typed may hold escapes that somebody else chose.
@@ -160,19 +128,5 @@ pub fn print_failure(failure: &Failure) {
 
     if let Some(help) = &failure.help {
         eprint_line!("help: {}", terminal_text(help));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn json_escapes_what_a_terminal_would_obey() {
-        let value = serde_json::json!({ "a\u{9b}": "\u{202e}b\u{1b}[31m", "c": "é\n" });
-        let text = json_text(&value).unwrap();
-        let expected = "{\n  \"a\\u009b\": \"\\u202eb\\u001b[31m\",\n  \"c\": \"é\\n\"\n}\n";
-        assert_eq!(text, expected);
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 }

@@ -15,7 +15,6 @@ use runner::{Events, Relay};
 use crate::cli::{CellArgs, PlaceArgs};
 use crate::display::Display;
 use crate::live::LiveView;
-use crate::reproduced;
 use crate::so_far::SoFar;
 
 /// Passes the events of a run to the terminal and to the live view.
@@ -113,7 +112,7 @@ impl Events for RunView {
 
     fn run_begins(&self, run: &Run, directory: &RunDir, clock: &SystemClock) -> anyhow::Result<()> {
         if let Some(finding) = &self.finding {
-            reproduced::keep(finding, directory)?;
+            inquiry::bundle::keep(finding, directory)?;
         }
 
         let announcement = self.live.announcement();

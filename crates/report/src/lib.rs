@@ -86,18 +86,18 @@ pub use model::comparison::{ComparedRun, Comparison, FactorEffects, effects_of_m
 pub use model::history::HistoryView;
 pub use model::number::{moment_of_seconds, rate_text};
 pub use model::outline::{Outline, RunState};
-pub use model::step_points::{Spread, StepPoint, TREND_METRICS, TrendMetric, step_points};
 pub use model::text::{is_printable, terminal_text};
-pub use plot::{PlotFiles, VersionChart, VersionLevel, plots};
+pub use plot::{PlotFiles, plots};
 pub use printers::catalog::{
-    CatalogRow, ComparedSides, RunList, RunPage, SideChoice, Trend, TrendPoint, comparison_page,
-    list_page, paths, refused_page, run_page, trend_page,
+    CatalogRow, ComparedSides, RunList, RunPage, SideChoice, comparison_page, list_page, paths,
+    refused_page, run_page,
 };
-pub use printers::history::history_page;
-pub use printers::json::{compared_json, effects_json, history_json};
+pub use printers::history::{ServedStep, history_page, step_page};
+pub use printers::json::{compared_json, effects_json, history_json, json_text};
 pub use printers::markdown::escaped as markdown_escaped;
 pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
 pub use printers::terminal::bundles::{BundleCommand, BundleFacts, BundleProgram, bundle_readme};
+pub use printers::terminal::columns::columns;
 pub use printers::terminal::comparisons::{compared, compared_markdown, noise_floor};
 pub use printers::terminal::effects::{effects, effects_markdown, factors};
 pub use printers::terminal::history::{history, history_markdown};
@@ -106,6 +106,9 @@ pub use printers::terminal::runs::{
     tables_overview, tables_summary, verbatim,
 };
 pub use printers::terminal::writer::TableStyle;
+pub use prose::bisections::BisectView;
 pub use prose::brief::result_in_brief;
+pub use prose::judgements::{comparison_sentence, requirement_sentence, work_sentence};
+pub use prose::tunings::{TuneView, TunedFactor};
 pub use prose::why::why;
 pub use tables::compared::ratio_with_bounds;

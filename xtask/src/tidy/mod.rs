@@ -116,10 +116,14 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "inquiry",
+        &["analysis", "builds", "engine", "load", "plan", "record", "report", "runner", "words"],
+    ),
+    (
         "assay",
         &[
-            "analysis", "builds", "conform", "design", "engine", "import", "load", "plan", "probe",
-            "record", "report", "runner", "words", "workload",
+            "analysis", "builds", "conform", "design", "engine", "import", "inquiry", "load",
+            "plan", "probe", "record", "report", "runner", "words", "workload",
         ],
     ),
     // It checks the others, so it uses none of them.

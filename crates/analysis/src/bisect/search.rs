@@ -83,7 +83,41 @@ struct Interval {
     link: Link,
 }
 
+/// A candidate's level, relative to the oldest candidate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CandidateLevel {
+    /// The ratio to the oldest candidate.
+    pub ratio: f64,
+    /// The interval of the comparison with an older candidate; `None` for the oldest one.
+    pub interval: Option<[f64; 2]>,
+}
+
 impl Search {
+    /// Returns the level of each candidate that was measured.
+    pub fn levels(&self) -> Vec<Option<CandidateLevel>> {
+        let mut levels = vec![None; self.count];
+        levels[0] = Some(CandidateLevel { ratio: 1.0, interval: None });
+        for (trial, result) in &self.ended {
+            let newer = match trial.kind {
+                TrialKind::Ends => trial.high,
+                TrialKind::Middle(middle) => middle,
+                TrialKind::Confirmation => continue,
+            };
+            let Some(link) = result.links.first() else {
+                continue;
+            };
+            if let (Some(base), Some(ratio)) = (levels[trial.low], link.ratio) {
+                let base: CandidateLevel = base;
+                // Links are relative to the older end of their trial, and levels to the oldest of
+                // all.
+                let interval = link.interval.map(|interval| interval.map(|end| end * base.ratio));
+                levels[newer] = Some(CandidateLevel { ratio: base.ratio * ratio, interval });
+            }
+        }
+
+        levels
+    }
+
     /// Returns what to measure next, or the result.
     pub fn next(&self) -> Next {
         let (low, high) = (0, self.count - 1);

@@ -30,7 +30,8 @@ pub use levels::{
 };
 pub use series::{HistoryOrder, HistoryPoint, SeriesKey};
 pub use summary::{
-    RESPONSE_P99, RecordSums, RunSummary, StepSummary, TargetFacts, history_metrics, summarize,
+    Brief, RESPONSE_P99, RecordSums, RunSummary, StepSummary, TargetFacts, history_metrics,
+    summarize,
 };
 
 use crate::order::sort_largest_first;

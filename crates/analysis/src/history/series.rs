@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::summary::{RunSummary, StepSummary};
+use super::summary::{RunSummary, StepSummary, geometric_mean};
 use crate::compat::Work;
 
 /// What a series is about.
@@ -56,10 +56,9 @@ pub struct HistoryPoint {
 
 impl HistoryPoint {
     fn new(run: usize, values: &[f64]) -> Self {
-        let logs = values.iter().map(|value| value.ln()).sum::<f64>();
         Self {
             run,
-            mean: (logs / values.len() as f64).exp(),
+            mean: geometric_mean(values),
             low: values.iter().copied().fold(f64::INFINITY, f64::min),
             high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             repeats: values.len(),

@@ -17,6 +17,8 @@ const FORMAT: u32 = 2;
 const STEPS_MAX: usize = 5_000;
 const REPEATS_MAX: usize = 1_000;
 const LETTERS_MAX: usize = 300;
+/// The most bytes of a result in brief, which names a few factors and their levels.
+const BRIEF_BYTES_MAX: usize = 10_000;
 
 /// The 99th percentile of response times.
 pub const RESPONSE_P99: &str = "response_p99";
@@ -49,6 +51,18 @@ pub struct RunSummary {
     pub targets: Vec<TargetFacts>,
     /// The values of steps.
     pub steps: Vec<StepSummary>,
+    /// The result for lists; `None`: it was not worded yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brief: Option<Brief>,
+}
+
+/// The result of a run in a few words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Brief {
+    /// The words.
+    pub text: String,
+    /// The version of the Assay that worded it.
+    pub by: String,
 }
 
 /// The checksums by which a record is recognized without reading it, in hexadecimal.
@@ -95,6 +109,12 @@ pub struct StepSummary {
 }
 
 impl StepSummary {
+    /// Returns the geometric mean of the valid repeats, as comparisons use it.
+    pub fn mean(&self, metric: &str) -> Option<f64> {
+        let values = self.values.get(metric).filter(|values| !values.is_empty())?;
+        Some(geometric_mean(values))
+    }
+
     /// Returns whether a row is a repeat of this step.
     fn is_of(&self, row: &Row) -> bool {
         self.step == row.step
@@ -118,6 +138,7 @@ impl RunSummary {
             machine: machine_facts(run),
             targets: targets(run),
             steps: steps(figures),
+            brief: None,
         }
     }
 
@@ -126,15 +147,42 @@ impl RunSummary {
         let has_few_repeats =
             |step: &StepSummary| step.values.values().all(|all| all.len() <= REPEATS_MAX);
 
+        let is_short = |brief: &Brief| brief.text.len() <= BRIEF_BYTES_MAX;
+
         self.format == FORMAT
+            && self.brief.as_ref().is_none_or(is_short)
             && self.steps.len() <= STEPS_MAX
             && self.steps.iter().all(has_few_repeats)
+    }
+
+    /// Returns the summary with the values of one step alone.
+    #[must_use]
+    pub fn of_step(&self, step: &str) -> Self {
+        let steps = self.steps.iter().filter(|summary| summary.step == step);
+        Self {
+            steps: steps.cloned().collect(),
+            made_of: self.made_of.clone(),
+            id: self.id.clone(),
+            plan: self.plan.clone(),
+            assay: self.assay.clone(),
+            work: self.work.clone(),
+            machine: self.machine.clone(),
+            targets: self.targets.clone(),
+            brief: self.brief.clone(),
+            ..*self
+        }
     }
 
     /// Returns the facts of a target.
     pub fn target(&self, name: &str) -> Option<&TargetFacts> {
         self.targets.iter().find(|target| target.name == name)
     }
+}
+
+/// Returns the geometric mean of values above zero.
+pub(super) fn geometric_mean(values: &[f64]) -> f64 {
+    let logs = values.iter().map(|value| value.ln()).sum::<f64>();
+    (logs / values.len() as f64).exp()
 }
 
 fn cut(text: &str) -> String {

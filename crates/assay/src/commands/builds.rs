@@ -1,13 +1,12 @@
 //! `assay fetch` and `assay builds`: downloads, lists, verifies and removes builds of engines.
 
-use std::path::Path;
-
 use builds::{Build, BuildError, Made, Manifest, Spec, Store, check_name};
-use report::{moment_of_seconds, terminal_text};
+use report::{columns, moment_of_seconds, terminal_text};
+use runner::prepare::fetching::fetch_each;
 
 use crate::cli::{BuildsArgs, FetchArgs};
 use crate::exit::{Exit, report_error};
-use crate::output::{columns, print};
+use crate::output::print;
 
 /// Downloads builds.
 pub fn fetch(args: &FetchArgs) -> anyhow::Result<Exit> {
@@ -22,7 +21,8 @@ pub fn fetch(args: &FetchArgs) -> anyhow::Result<Exit> {
     }
 
     let mut exit = Exit::Ok;
-    fetch_each(&specs, args.name.as_deref(), |fetched| {
+    let say = |line: &str| eprintln!("{line}");
+    fetch_each(&specs, args.name.as_deref(), &say, |fetched| {
         match fetched {
             Ok(build) => print(&format!(
                 "{}\t{} {}\t{}\n",
@@ -37,48 +37,6 @@ pub fn fetch(args: &FetchArgs) -> anyhow::Result<Exit> {
         Ok(())
     })?;
     Ok(exit)
-}
-
-/// Downloads builds, and calls `take` with each build or error.
-pub fn fetch_each(
-    specs: &[Spec],
-    name: Option<&str>,
-    mut take: impl FnMut(anyhow::Result<Build>) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let store = Store::of_user()?;
-    let lock = store.lock(&|line| eprintln!("{line}"))?;
-    warn_of_private_store(store.root());
-    for log in ["apt.log", "mvn.log"] {
-        // The logs of an earlier fetch would mislead; a log that can't be removed is harmless.
-        let _ = fs_err::remove_file(store.downloads().join(log));
-    }
-
-    for spec in specs {
-        let print_line = |line: &str| eprintln!("{spec}: {line}");
-        take(builds::fetch(&store, &lock, spec, name, &print_line))?;
-    }
-    Ok(())
-}
-
-/// Warns if other users can't enter the store. Servers that refuse to run as root run as another
-/// user, who needs access.
-fn warn_of_private_store(root: &Path) {
-    use std::os::unix::fs::MetadataExt;
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
-
-    let is_private = |path: &&Path| {
-        let metadata = path.metadata();
-        metadata.is_ok_and(|metadata| metadata.mode() & 0o001 == 0)
-    };
-    if let Some(private) = root.ancestors().filter(is_private).last() {
-        let private = private.display();
-        eprintln!(
-            "warning: other users can't enter `{private}`, but root runs servers as another user\n\
-             help: run `chmod a+x {private}`, or set ASSAY_BUILDS to a directory that everybody can enter"
-        );
-    }
 }
 
 /// Lists or verifies builds, shows one, or removes one.

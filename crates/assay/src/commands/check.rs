@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use analysis::counted;
 use analysis::settings::{PlanTarget, Settings, declared_differences};
+use inquiry::reading::pair_of;
 use plan::Plan;
 use runner::host::free_bytes;
 use runner::matrix::only::CellFilters;
@@ -21,7 +22,6 @@ use runner::prepare::{estimate, memory};
 use runner::{DATA, Events as _, RESULTS};
 
 use super::check_design::design_text;
-use super::show::pair_of;
 use crate::cli::CheckArgs;
 use crate::display::{Display, size_text};
 use crate::exit::Exit;

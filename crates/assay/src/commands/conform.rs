@@ -1,12 +1,12 @@
 //! `assay conform`: tests an adapter of a storage engine.
 
 use conform::{Outcome, Request, Verdict};
-use report::terminal_text;
+use report::{columns, json_text, terminal_text};
 use runner::failure::UsageError;
 
 use crate::cli::{ConformArgs, ConformCheckArgs, ListFormat};
 use crate::exit::Exit;
-use crate::output::{columns, json_text, print};
+use crate::output::print;
 
 /// Runs the checks, and prints what each found.
 pub fn conform(args: &ConformArgs) -> anyhow::Result<Exit> {

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use report::terminal_text;
+use report::{columns, terminal_text};
 use runner::databases::{Databases, Entry, Manifest};
 
 use crate::cli::DatabasesArgs;
 use crate::exit::Exit;
-use crate::output::{columns, print};
+use crate::output::print;
 
 /// Lists or verifies databases, shows one, or removes one.
 pub fn databases(args: &DatabasesArgs) -> anyhow::Result<Exit> {

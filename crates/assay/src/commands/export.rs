@@ -9,16 +9,17 @@ use std::path::Path;
 
 use analysis::compat::{Recorded, refuse_copies};
 use analysis::{compare::Effects, distinct, figures::Row};
+use inquiry::compare::{self, Answer, CompareRequest};
+use inquiry::reading::{SetAsideCounts, unknown_step};
 use record::{RecordError, Run, RunDir, StepReader, StepState};
 use report::{ComparedRun, Comparison, Form, LatencyTable, ProfileForm, SecondTable};
 use runner::failure::{Errors, UsageError};
 use runner::matrix::only::CellFilters;
 
-use super::compare::{self, Answer};
-use crate::cli::{CompareArgs, ExportArgs, ExportFormat, ExportTable};
+use crate::cli::{ExportArgs, ExportFormat, ExportTable};
+use crate::damages::{say_damages, say_help_for_damage};
 use crate::exit::{Exit, report_error};
-use crate::output::{eprint_line, print};
-use crate::runs::{SetAsideCounts, say_damages, say_help_for_damage, unknown_step};
+use crate::output::{eprint_line, print, print_note};
 use output::{Sink, file_name, is_directory, write_file, write_to};
 
 /// Writes the results of runs in the format that `args` names.
@@ -216,9 +217,8 @@ impl Selection {
         let mut answer = None;
         if tables.contains(&ExportTable::Verdicts) {
             let recorded = Recorded::read(&self.directories)?;
-            let paths = self.directories.iter().map(|directory| directory.path().to_owned());
-            let args = CompareArgs::with_defaults(paths.collect(), self.steps.clone());
-            answer = Some(compare::answer(&self.directories, &recorded, &args)?);
+            let request = CompareRequest { steps: self.steps.clone(), ..CompareRequest::default() };
+            answer = Some(compare::answer(&self.directories, &recorded, &request, &print_note)?);
         }
 
         // `rows` has already reported damage.

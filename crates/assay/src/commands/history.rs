@@ -2,14 +2,14 @@
 
 use analysis::history::{HistoryOptions, LevelOptions, history};
 use anyhow::Context;
-use report::{HistoryView, terminal_text};
+use inquiry::shelf::{Reading, places, read_all};
+use report::{HistoryView, json_text, terminal_text};
 use runner::failure::UsageError;
 use words::counted;
 
 use crate::cli::{Format, HistoryArgs};
 use crate::exit::Exit;
-use crate::history::{Reading, places, read_all};
-use crate::output::{eprint_line, json_text, print, style};
+use crate::output::{eprint_line, print, style};
 
 /// Prints the history of the runs below a folder.
 pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {

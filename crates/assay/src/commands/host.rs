@@ -2,14 +2,14 @@
 
 use probe::{FloorRequest, HostContext};
 use record::{DiskFloor, Host, Warning};
-use report::terminal_text;
+use report::{json_text, terminal_text};
 use runner::failure::UsageError;
 use runner::host::{describe, disk_floor};
 use serde_json::json;
 
 use crate::cli::{HostArgs, HostFormat};
 use crate::exit::Exit;
-use crate::output::{eprint_line, json_text, print, style};
+use crate::output::{eprint_line, print, style};
 
 /// Prints a description of the machine, the flush latency of a directory, warnings, and the floor
 /// of its disk if asked.

@@ -5,7 +5,8 @@ use clap::CommandFactory;
 
 use crate::cli::{Cli, CompletionsArgs, ManArgs};
 use crate::exit::Exit;
-use crate::output::{json_text, print};
+use crate::output::print;
+use report::json_text;
 
 /// Prints the completion script for a shell.
 pub fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {

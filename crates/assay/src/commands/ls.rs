@@ -2,17 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use inquiry::shelf::{name, outline, results, runs_in};
 use record::RunDir;
-use report::{Outline, terminal_text};
+use report::{Outline, columns, json_text, terminal_text};
 use runner::failure::UsageError;
 use serde_json::json;
 use words::counted;
 
-use crate::catalog;
 use crate::cli::{ListFormat, LsArgs};
 use crate::exit::Exit;
-use crate::output::{columns, eprint_line, json_text, print};
-use crate::run_paths::runs_in;
+use crate::output::{eprint_line, print};
 
 /// A run in the list.
 struct Listed {
@@ -76,16 +75,16 @@ fn newest_first(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn listed(path: &Path) -> Listed {
-    let outline = catalog::outline(path).map_err(|error| format!("{error:#}"));
+    let outline = outline(path).map_err(|error| format!("{error:#}"));
     let result = match &outline {
-        Ok(_) => match catalog::outcome(path) {
-            Ok(outcome) => Ok(outcome.result),
+        Ok(_) => match results(path) {
+            Ok(results) => Ok(results.brief),
             Err(error) => Err(format!("{error:#}")),
         },
         Err(why) => Err(why.clone()),
     };
 
-    Listed { name: catalog::name(path), path: path.to_owned(), outline, result }
+    Listed { name: name(path), path: path.to_owned(), outline, result }
 }
 
 /// Returns the line of a run in the table.

@@ -14,7 +14,6 @@ pub mod host;
 pub mod import;
 pub mod install;
 pub mod ls;
-mod own_log;
 pub mod report;
 pub mod run;
 pub mod show;

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use analysis::compat::{Recorded, check_repeats};
 use analysis::figures::Figures;
 use anyhow::Context;
+use inquiry::reading::{check_steps, figures};
 use record::{Run, RunDir};
 use report::{CellRecord, Curves, Page, PlotFiles, Source};
 use runner::failure::UsageError;
 
 use crate::cli::ReportArgs;
+use crate::damages::exit_of_reading;
 use crate::exit::Exit;
 use crate::output::{eprint_line, print};
-use crate::runs::{check_steps, exit_of_reading, figures};
 
 /// The report in a run's directory.
 const REPORT_FILE: &str = "report.html";

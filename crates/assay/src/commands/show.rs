@@ -1,15 +1,16 @@
 //! `assay show`: prints the tables of a run from its directory.
 
 use analysis::{figures::Figures, settings::RunSettings};
+use inquiry::reading::{figures, keep_steps, pair_of};
 use record::{Run, RunDir};
-use report::TableStyle;
+use report::{TableStyle, json_text};
 use runner::failure::UsageError;
 use runner::similar::did_you_mean;
 
 use crate::cli::{Format, ShowArgs};
+use crate::damages::exit_of_reading;
 use crate::exit::Exit;
-use crate::output::{json_text, print, style};
-use crate::runs::{exit_of_reading, figures, keep_steps};
+use crate::output::{print, style};
 
 /// The table with the engine's own text about its state.
 const ENGINE_STATUS: &str = "engine-status";
@@ -137,24 +138,4 @@ fn show_between(
 
     print(&text)?;
     Ok(Exit::Ok)
-}
-
-/// Returns the two targets of `--between`, which must be among `targets`.
-pub fn pair_of<'a>(
-    pair: &'a [String],
-    targets: impl Iterator<Item = &'a str>,
-) -> anyhow::Result<(&'a str, &'a str)> {
-    let mut targets: Vec<&str> = targets.collect();
-    let [a, b] = pair else {
-        unreachable!("the command line has two names or none");
-    };
-
-    for name in [a, b] {
-        if !targets.contains(&name.as_str()) {
-            let help = did_you_mean(&mut targets, name, "targets");
-            return Err(UsageError::new(format!("unknown target `{name}`"), help).into());
-        }
-    }
-
-    Ok((a, b))
 }

@@ -1,23 +1,24 @@
 //! `assay versus` and `assay init`: write a plan for the targets on the command line.
 
-pub(super) mod target_builds;
+mod named_builds;
 
 use std::io::{ErrorKind, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use builds::Spec;
 use plan::Reuse;
-use runner::failure::{Errors, UsageError};
+use runner::failure::{Errors, UsageError, usage};
 use runner::prepare::estimate;
+use runner::prepare::fetching::fetch_each;
+use runner::prepare::target_builds::{TargetBuild, find_all, plan_name};
 use runner::{PlanRequest, RunRequest};
 
-use super::builds::fetch_each;
 use super::run::run;
 use crate::cli::{InitArgs, VersusArgs, WorkloadName};
 use crate::draft::{BASE, Draft, DraftBuild, DraftConfig, DraftRepeats, Template};
 use crate::exit::Exit;
 use crate::output::print;
-use target_builds::{NamedBuilds, TargetBuild, find_all, name_builds, plan_name, usage_error};
+use named_builds::{NamedBuilds, name_builds};
 
 /// The minimum number of repeats for verdicts.
 const REPEATS_MIN: u32 = 3;
@@ -93,7 +94,8 @@ fn find_or_fetch(args: &VersusArgs) -> anyhow::Result<Vec<TargetBuild>> {
     }
 
     let mut errors = Vec::new();
-    fetch_each(&missing, None, |fetched| {
+    let say = |line: &str| eprintln!("{line}");
+    fetch_each(&missing, None, &say, |fetched| {
         errors.extend(fetched.err());
         Ok(())
     })?;
@@ -106,13 +108,13 @@ fn find_or_fetch(args: &VersusArgs) -> anyhow::Result<Vec<TargetBuild>> {
 fn reject_wrong_count(args: &VersusArgs, count: usize) -> anyhow::Result<()> {
     let first = &args.targets[0];
     if args.aa && count != 1 {
-        return usage_error(
+        return usage(
             format!("`--aa` compares one target with itself, but {count} targets are given"),
             format!("for example: `assay versus --aa {first}`"),
         );
     }
     if !args.aa && count < 2 {
-        return usage_error(
+        return usage(
             format!("there is nothing to compare: `{first}` is the only target"),
             "name another target, add `--config OPTION=VALUE`, or compare the target with itself with `--aa`",
         );
@@ -263,22 +265,19 @@ fn template(
         let message =
             "`--config` sets options of one engine, but the targets belong to several engines";
         let help = "remove `--config`, or edit the plan that `--dry-run` prints and give each engine its configs";
-        return usage_error(message, help);
+        return usage(message, help);
     }
 
     let is_foreign = builds[0].is_foreign();
     if builds.iter().any(|build| build.is_foreign() != is_foreign) {
         let message = "some targets are servers at URLs, and others are builds that Assay starts";
         let help = "compare targets of one kind; docs/plan.md has plans with both";
-        return usage_error(message, help);
+        return usage(message, help);
     }
     if is_foreign && has_configs {
         let message =
             "`--config` sets options of servers that Assay starts, but the targets are URLs";
-        return usage_error(
-            message,
-            "set the options of the servers themselves, and remove `--config`",
-        );
+        return usage(message, "set the options of the servers themselves, and remove `--config`");
     }
 
     // Only the Insert Benchmark runs on all engines.
@@ -293,7 +292,7 @@ fn template(
             build.engine.name()
         );
         let help = "choose `--workload insert`, which runs on all engines";
-        return usage_error(message, help);
+        return usage(message, help);
     }
 
     Ok(template)
@@ -322,7 +321,7 @@ fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<DraftRepeats>
             args.minutes
         );
         let help = format!("use `--minutes {minutes}`, or `--quick` for shorter steps");
-        return usage_error(message, help);
+        return usage(message, help);
     }
 
     Ok(if args.aa {

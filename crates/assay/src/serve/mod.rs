@@ -4,17 +4,17 @@
 //! crate::http ──► site ──► pages    answers, made by a few threads
 //!                            │
 //!                            ▼
-//!                          index    what is known of each run; one thread reads records for it
+//!             inquiry::shelf::Index    what is known of each run; one thread reads records for it
 //! ```
 //!
-//! Nothing is written, and no file of a run is handed out: a run directory may come from a
-//! stranger, so every page, and every report, is made anew from the record.
+//! Nothing is written but the summary of a run, which `assay history` keeps as well, and no file of
+//! a run is handed out: a run directory may come from a stranger, so every page, and every report,
+//! is made anew.
 
-mod index;
 mod pages;
 mod query;
 mod site;
-mod trend;
+mod step_history;
 
 use std::path::Path;
 

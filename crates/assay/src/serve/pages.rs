@@ -6,18 +6,18 @@ use analysis::compare::{CompareOptions, EFFECT, Effects, compare, costs};
 use analysis::compat::{Incomparable, Recorded, RunTarget, by_pair};
 use analysis::explain::explain;
 use analysis::figures::Series;
+use inquiry::reading::{figures, read_until_stable};
+use inquiry::shelf::{Index, IndexedRun};
 use record::RunDir;
 use report::{
     CatalogRow, ComparedRun, ComparedSides, Comparison, Curves, Outline, RunList, RunPage,
     SideChoice, paths,
 };
 
-use super::index::{Index, IndexedRun};
 use super::query::Query;
-use super::trend::trend;
+use super::step_history::step_history;
 use crate::commands::report::html_of;
 use crate::http::{Content, HTML};
-use crate::runs::{figures, read_until_stable};
 
 /// The number of runs on a page.
 const RUNS_A_PAGE: usize = 100;
@@ -37,9 +37,9 @@ pub(super) fn answer(target: &str, index: &Index) -> anyhow::Result<Content> {
             of_run(index, query.text("name"), |run, outline| Ok(run_page(run, outline)))
         }
         paths::REPORT => of_run(index, query.text("name"), |run, _| report_of(run)),
-        paths::TREND => {
-            of_run(index, query.text("name"), |run, outline| trend(&query, index, run, outline))
-        }
+        paths::HISTORY => of_run(index, query.text("name"), |_, outline| {
+            step_history(index, outline, query.text("step"))
+        }),
         paths::COMPARE => of_run(index, query.text("base"), |base, _| {
             let Some(other) = index.run(query.text("other"))? else {
                 return Ok(not_found(query.text("other")));
@@ -90,15 +90,15 @@ fn not_found(name: &str) -> Content {
 }
 
 fn run_page(run: &IndexedRun, outline: &Outline) -> String {
-    let points = run.results().map_or(&[][..], |outcome| &outcome.points);
+    let steps = run.known_results().map_or(&[][..], |results| &results.summary.steps);
     let result = result_of(run).unwrap_or("Its results were not read yet.");
-    report::run_page(&RunPage { name: &run.name, outline, result, points })
+    report::run_page(&RunPage { name: &run.name, outline, result, steps })
 }
 
 /// Returns the result of a run in a few words, or why it has none; `None`: it was not read yet.
 fn result_of(run: &IndexedRun) -> Option<&str> {
-    match run.outcome.as_ref()? {
-        Ok(outcome) => Some(&outcome.result),
+    match run.results.as_ref()? {
+        Ok(results) => Some(&results.brief),
         Err(why) => Some(why),
     }
 }
@@ -115,7 +115,7 @@ fn list(query: &Query, index: &Index) -> anyhow::Result<Content> {
     let rows = selected.iter().skip((page - 1) * RUNS_A_PAGE).take(RUNS_A_PAGE);
     let folder = index.folder().display().to_string();
     // A run whose facts can't be read has no results either.
-    let is_read = |run: &&IndexedRun| run.outcome.is_some() || matches!(run.outline, Some(Err(_)));
+    let is_read = |run: &&IndexedRun| run.results.is_some() || matches!(run.outline, Some(Err(_)));
 
     Ok(Content::ok(
         HTML,
@@ -139,8 +139,8 @@ fn row(run: &IndexedRun) -> CatalogRow<'_> {
         Err(why) => Err(why.as_str()),
     });
 
-    let result = run.outcome.as_ref().map(|outcome| match outcome {
-        Ok(outcome) => Ok(outcome.result.as_str()),
+    let result = run.results.as_ref().map(|results| match results {
+        Ok(results) => Ok(results.brief.as_str()),
         Err(why) => Err(why.as_str()),
     });
 

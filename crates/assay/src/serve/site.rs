@@ -5,8 +5,8 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
+use inquiry::shelf::{Index, careful};
 
-use super::index::{Index, careful};
 use super::pages;
 use crate::http::{Answer, Content, Site};
 

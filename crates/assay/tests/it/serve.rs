@@ -69,7 +69,7 @@ fn measured(place: &Place, repeats: u32) -> String {
 }
 
 #[test]
-fn runs_are_listed_compared_and_shown_over_time() {
+fn runs_are_listed_compared_and_have_a_history() {
     let place = Place::new();
     let (first, second) = (measured(&place, 2), measured(&place, 2));
     let mut served = Served::start(&place);
@@ -93,11 +93,19 @@ fn runs_are_listed_compared_and_shown_over_time() {
     let itself = format!("/compare?base={first}&other={first}&other_target=lite.base");
     assert!(served.page(&itself).contains("both sides are the target"));
 
-    let trend = format!("/trend?name={first}&target=lite.base&clients=1&step=l.i0");
-    let run = served.page_with(&format!("/run?name={first}"), "/trend?");
-    assert!(run.contains(&format!("\".{}", trend.replace('&', "&amp;"))), "{run}");
-    let trend = served.page_with(&trend, &format!("<a href=\"./run?name={second}\"><title>"));
-    assert!(trend.contains("compare with it"), "{trend}");
+    let history = format!("/history?name={first}&step=l.i0");
+    let run = served.page_with(&format!("/run?name={first}"), "/history?");
+    let link = format!("\".{}#", history.replace('&', "&amp;"));
+    let (_, after) = run.split_once(&link).unwrap_or_else(|| panic!("no {link} in {run}"));
+    let (anchor, _) = after.split_once('"').unwrap();
+
+    // Both targets are shown over both runs, and the link opens one of them.
+    let history = served.page_with(&history, "over 2 runs");
+    assert!(history.contains(&format!("id=\"{anchor}\"")), "no {anchor} in {history}");
+    assert!(history.contains(&first) && history.contains(&second), "{history}");
+    assert!(history.contains("lite.next") && history.contains("\"served\":true"), "{history}");
+    let kept = place.join("results").join(&second).join("history.json");
+    assert!(kept.is_file(), "the next reading would take as long");
 
     let report = served.page(&format!("/report?name={second}"));
     assert!(report.contains("id=\"results\""), "it is no report");
@@ -145,7 +153,7 @@ fn every_link_and_form_of_a_page_keeps_the_key() {
         "/".to_owned(),
         format!("/run?name={first}"),
         format!("/compare?base={first}&other={second}"),
-        format!("/trend?name={first}&target=lite.base&clients=1&step=l.i0"),
+        format!("/history?name={first}&step=l.i0"),
     ] {
         let page = served.page(&path);
         let targets = page.split(" href=\"").chain(page.split(" action=\"")).skip(1);
@@ -168,7 +176,7 @@ fn nothing_but_runs_of_the_folder_can_be_asked_for() {
     let list = served.page_with("/", "finished");
     assert!(!list.contains("linked"), "{list}");
     for run in ["linked", "..%2Foutside", "../outside", "%2Fetc", ""] {
-        for page in ["run?name", "report?name", "trend?name", "compare?base"] {
+        for page in ["run?name", "report?name", "history?name", "compare?base"] {
             assert_eq!(served.get(&format!("/{page}={run}")).status, "404 Not Found", "{page}");
         }
     }

@@ -106,8 +106,13 @@ pub(crate) fn differing(circumstances: &Circumstances) -> Vec<String> {
 
 /// Returns the name of a series' load: `c8`, or `cached c8`.
 pub(crate) fn load_text(series: &SeriesHistory) -> String {
-    let variant = series.key.variant.as_ref().map_or(String::new(), |name| format!("{name} "));
-    format!("{variant}c{}", series.key.clients)
+    load_of(series.key.variant.as_deref(), series.key.clients)
+}
+
+/// Returns the name of a load: `c8`, or `cached c8`.
+pub(crate) fn load_of(variant: Option<&str>, clients: u32) -> String {
+    let variant = variant.map_or(String::new(), |name| format!("{name} "));
+    format!("{variant}c{clients}")
 }
 
 /// Returns the plan of a series, with the number of its work if the plan had others.

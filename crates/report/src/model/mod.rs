@@ -24,7 +24,6 @@ pub(crate) mod number;
 pub(crate) mod operations;
 pub(crate) mod outline;
 pub(crate) mod repeats;
-pub(crate) mod step_points;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod worth;

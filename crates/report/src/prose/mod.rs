@@ -13,14 +13,17 @@
 //!             └─ uneven, trees, profiles        what makes a comparison doubtful
 //! Settings ──── settings ──────────► Block      what differs between targets
 //! Run ───────── run                             what was run, and how it ended
+//! Search, EndedPhase ── bisections, tunings      what a series of runs shows
 //! ```
 
 pub(crate) mod amount;
 pub(crate) mod answer;
+pub(crate) mod bisections;
 pub(crate) mod brief;
 pub(crate) mod factors;
 pub(crate) mod findings;
 pub(crate) mod history;
+pub(crate) mod judgements;
 pub(crate) mod method;
 pub(crate) mod numbers;
 pub(crate) mod problems;
@@ -29,6 +32,7 @@ pub(crate) mod run;
 pub(crate) mod searches;
 pub(crate) mod settings;
 pub(crate) mod trees;
+pub(crate) mod tunings;
 pub(crate) mod uneven;
 pub(crate) mod validity;
 pub(crate) mod why;

@@ -106,6 +106,14 @@ impl UsageError {
     }
 }
 
+/// Returns an error from what is wrong and what to do about it.
+///
+/// # Errors
+/// Always.
+pub fn usage<T>(message: impl Into<String>, help: impl Into<String>) -> anyhow::Result<T> {
+    Err(UsageError::new(message, Some(help.into())).into())
+}
+
 impl Explains for UsageError {
     fn help(&self) -> Option<String> {
         self.help.clone()

@@ -13,12 +13,15 @@
 //! * [`locate`] finds and tries the builds: `engines` has a row for each engine. [`memory`] and
 //!   [`estimate`] compare what a run needs with this machine.
 //! * [`bundled_plan`] says what the plan of a bundle, which may be a stranger's, can't say.
+//! * [`target_builds`] finds the builds that targets on a command line stand for, and [`fetching`]
+//!   downloads those that are missing.
 //! * [`trust`] says whether the author of a record is trusted.
 
 pub mod bundled_plan;
 pub mod commits;
 pub(crate) mod engines;
 pub mod estimate;
+pub mod fetching;
 pub(crate) mod installed;
 pub mod known_times;
 pub(crate) mod library;
@@ -26,6 +29,7 @@ pub mod locate;
 pub mod memory;
 pub mod plan_file;
 pub mod preflight;
+pub mod target_builds;
 pub(crate) mod trials;
 pub mod trust;
 pub mod turns;

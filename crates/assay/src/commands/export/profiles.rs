@@ -6,14 +6,15 @@ use analysis::{
     distinct,
     figures::{Figures, ProfiledStep},
 };
+use inquiry::reading;
 use report::ProfileForm;
 use runner::failure::UsageError;
 
 use super::Selection;
 use super::output::write_to;
+use crate::damages::exit_of_reading;
 use crate::exit::Exit;
 use crate::output::eprint_line;
-use crate::runs::{self, exit_of_reading};
 use words::CellKind;
 
 impl Selection {
@@ -23,7 +24,7 @@ impl Selection {
         form: ProfileForm,
         output: Option<&Path>,
     ) -> anyhow::Result<Exit> {
-        let (mut figures, _) = runs::figures(&self.directories, |row| {
+        let (mut figures, _) = reading::figures(&self.directories, |row| {
             row.series = analysis::figures::Series::default();
         })?;
         let exit = exit_of_reading(&figures);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analysis::{compare::CompareOptions, figures::Figures};
+use inquiry::bundle;
 use record::{CellKey, RateSearch, Run, RunDir, Status};
 use report::Curves;
 use runner::{CellRequest, Events as _, Measured, RunEnd, RunOutcome, RunRequest};
@@ -15,13 +16,13 @@ use crate::cli::{CellArgs, FindArgs, LibraryArgs, PlaceArgs};
 use crate::display::Display;
 use crate::exit::{Exit, report_error};
 use crate::output::{print, style};
-use crate::reproduced;
 use crate::run_view::RunView;
 use next::next_commands;
 
 /// Runs a plan, or resumes a run, and prints its results.
 pub fn run(request: &RunRequest, place: &PlaceArgs) -> anyhow::Result<Exit> {
-    let view = RunView::new(place).with_finding(reproduced::prepare(request)?);
+    let finding = bundle::prepare(request, &|line| eprintln!("{line}"))?;
+    let view = RunView::new(place).with_finding(finding);
     // A load rank has nothing to show.
     let Some(outcome) = runner::run(request, &view)? else {
         return Ok(Exit::Ok);
@@ -125,17 +126,26 @@ fn show_measured(
     }
 
     let mut exit = exit_of(run, &figures, measured.is_part.then_some(&measured.cells));
-    if let Some(reproduction) = reproduced::judge(directory, run, &figures) {
+    if let Some(reproduction) = bundle::judge(directory, run, &figures) {
         for line in &reproduction.lines {
             display.say_even_if_quiet(line);
         }
         // A run that failed has no finding to reproduce, and its own code says so.
         if exit == Exit::Ok {
-            exit = reproduction.exit;
+            exit = exit_of_repetition(&reproduction.outcome);
         }
     }
 
     finish(outcome, exit)
+}
+
+/// Returns the exit code of a run that repeats a finding, if it has no worse one.
+fn exit_of_repetition(outcome: &bundle::Outcome) -> Exit {
+    match outcome {
+        bundle::Outcome::Reproduced { .. } => Exit::Ok,
+        bundle::Outcome::NotReproduced { .. } => Exit::Regressed,
+        bundle::Outcome::Undecided { .. } | bundle::Outcome::NotCompared => Exit::Invalid,
+    }
 }
 
 /// Writes the report of a run whose record was finished late.

@@ -1,8 +1,8 @@
-//! Pages over many runs, for `assay serve`: a list, a run, two targets side by side, and the trend
-//! of a step. They have no scripts: forms and links ask the server.
+//! Pages over many runs, for `assay serve`: a list, a run, and two targets side by side. They have no
+//! scripts: forms and links ask the server.
 //!
 //! ```text
-//! list ──► run ──► trend      of a step of a target, over runs of one plan
+//! list ──► run ──► history    of a step, over runs of one plan: `printers::history`
 //!   └───► compared            any two targets of any two runs
 //! ```
 //!
@@ -12,7 +12,6 @@
 mod compared;
 mod list;
 mod run;
-mod trend;
 
 use std::fmt::Write as _;
 
@@ -21,7 +20,6 @@ use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 pub use compared::{ComparedSides, SideChoice, comparison_page, refused_page};
 pub use list::{CatalogRow, RunList, list_page};
 pub use run::{RunPage, run_page};
-pub use trend::{Trend, TrendPoint, trend_page};
 
 use crate::model::text::clean;
 use crate::plot;
@@ -39,15 +37,15 @@ pub mod paths {
     pub const REPORT: &str = "/report";
     /// Two targets.
     pub const COMPARE: &str = "/compare";
-    /// A step over many runs.
-    pub const TREND: &str = "/trend";
+    /// The history of a step.
+    pub const HISTORY: &str = "/history";
 }
 
 /// The most letters of a name that a page shows.
 const NAME_MAX: usize = 120;
 
 /// Returns a text of a record for a page, shortened.
-fn shown(text: &str) -> String {
+pub(in crate::printers) fn shown(text: &str) -> String {
     let text = clean(text);
     match text.char_indices().nth(NAME_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -57,7 +55,7 @@ fn shown(text: &str) -> String {
 
 /// Returns an address with a query. The address is relative to the folder of all pages, whose name
 /// is the key of the server.
-fn address(path: &str, query: &[(&str, &str)]) -> String {
+pub(in crate::printers) fn address(path: &str, query: &[(&str, &str)]) -> String {
     let mut address = format!(".{path}");
 
     for (index, (key, value)) in query.iter().enumerate() {

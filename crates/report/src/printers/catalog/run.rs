@@ -1,12 +1,14 @@
-//! One run: its targets with the results of their steps, which lead to trends.
+//! One run: its targets with the results of their steps, which lead to their history.
 
+use analysis::compare::THROUGHPUT;
+use analysis::history::StepSummary;
 use analysis::{counted, distinct};
 use maud::{Markup, html as markup};
 
 use super::{address, page, paths, shown};
 use crate::model::number::rate_text;
 use crate::model::outline::Outline;
-use crate::model::step_points::{StepPoint, TREND_METRICS};
+use crate::printers::history::series_anchor;
 
 /// A run with the results of its steps.
 #[derive(Clone, Debug)]
@@ -18,7 +20,7 @@ pub struct RunPage<'a> {
     /// The result in a few words, or why there is none.
     pub result: &'a str,
     /// The results of its steps.
-    pub points: &'a [StepPoint],
+    pub steps: &'a [StepSummary],
 }
 
 /// Returns a run as a page.
@@ -78,8 +80,9 @@ pub(super) fn select(name: &str, choices: &[String], chosen: Option<&String>) ->
 
 /// Returns the throughput of each step, with a row for each target and load.
 fn figures(run: &RunPage<'_>) -> Markup {
-    let steps = distinct(run.points.iter().map(|point| point.step.as_str()));
-    let cells = distinct(run.points.iter().map(|point| &point.cell));
+    let measured = || run.steps.iter().filter(|step| step.mean(THROUGHPUT).is_some());
+    let steps = distinct(measured().map(|step| step.step.as_str()));
+    let cells = distinct(measured().map(Load::of));
 
     markup! {
         @if cells.is_empty() { p { "No step has valid figures." } } @else {
@@ -91,12 +94,12 @@ fn figures(run: &RunPage<'_>) -> Markup {
                     } }
 
                     tbody { @for cell in &cells { tr {
-                        th.text scope="row" { (shown(&cell.target)) }
-                        td.text { (shown(cell.variant.as_deref().unwrap_or_default())) }
+                        th.text scope="row" { (shown(cell.target)) }
+                        td.text { (shown(cell.variant.unwrap_or_default())) }
                         td { (cell.clients) }
                         @for step in &steps {
-                            @let point = run.points.iter().find(|point| point.cell == **cell && point.step == *step);
-                            td { @if let Some(point) = point { (figure(run, point)) } }
+                            @let summary = measured().find(|summary| Load::of(summary) == *cell && summary.step == *step);
+                            td { @if let Some(summary) = summary { (figure(run, summary)) } }
                         }
                     } } }
                 }
@@ -105,22 +108,29 @@ fn figures(run: &RunPage<'_>) -> Markup {
     }
 }
 
-fn figure(run: &RunPage<'_>, point: &StepPoint) -> Markup {
-    let clients = point.cell.clients.to_string();
-    let mut query = vec![
-        ("name", run.name),
-        ("target", point.cell.target.as_str()),
-        ("clients", clients.as_str()),
-        ("step", point.step.as_str()),
-        ("metric", TREND_METRICS[0].name()),
-    ];
-    query.extend(point.cell.variant.as_deref().map(|variant| ("variant", variant)));
+/// A target under a load.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Load<'a> {
+    target: &'a str,
+    variant: Option<&'a str>,
+    clients: u32,
+}
 
-    let throughput = point.values[0].map(|spread| rate_text(spread.mean));
+impl<'a> Load<'a> {
+    fn of(step: &'a StepSummary) -> Self {
+        Self { target: &step.target, variant: step.variant.as_deref(), clients: step.clients }
+    }
+}
+
+fn figure(run: &RunPage<'_>, step: &StepSummary) -> Markup {
+    let query = [("name", run.name), ("step", step.step.as_str())];
+    let anchor = series_anchor(&run.outline.plan, step, THROUGHPUT);
+    let history = format!("{}#{anchor}", address(paths::HISTORY, &query));
+
+    let repeats = step.values.get(THROUGHPUT).map_or(0, Vec::len);
+    let mean = step.mean(THROUGHPUT).map(rate_text);
 
     markup! {
-        a href=(address(paths::TREND, &query)) title={ (point.unit) ", " (counted(point.repeats, "repeat")) } {
-            (throughput.unwrap_or_default())
-        }
+        a href=(history) title={ (step.unit) ", " (counted(repeats, "repeat")) } { (mean.unwrap_or_default()) }
     }
 }

@@ -8,8 +8,9 @@ use crate::model::number::typeset;
 use crate::model::text::clean;
 use crate::printers::page::encode;
 
-/// Returns JSON with the runs and all series.
-pub(super) fn of(view: &HistoryView<'_>) -> String {
+/// Returns JSON with the runs and all series. With the pages of `assay serve`, the script links to
+/// them.
+pub(super) fn of(view: &HistoryView<'_>, is_served: bool) -> String {
     let runs = view.runs.iter().enumerate().map(|(at, run)| {
         let machine = view.history.machines.get(at).map_or(0, |machine| machine + 1);
         json!([clean(&view.names[at]), view.started(at), machine, clean(&run.assay)])
@@ -18,10 +19,15 @@ pub(super) fn of(view: &HistoryView<'_>) -> String {
     let series =
         view.history.series.iter().map(|series| (super::id(series), series_data(view, series)));
 
-    encode::json(json!({
+    let mut data = json!({
         "runs": runs.collect::<Value>(),
         "series": series.collect::<serde_json::Map<_, _>>(),
-    }))
+    });
+    if is_served {
+        data["served"] = true.into();
+    }
+
+    encode::json(data)
 }
 
 fn series_data(view: &HistoryView<'_>, series: &SeriesHistory) -> Value {
@@ -46,6 +52,7 @@ fn series_data(view: &HistoryView<'_>, series: &SeriesHistory) -> Value {
         levels.map(|level| json!([level.points.start, level.points.end, digits(level.mean)]));
 
     json!({
+        "target": clean(&series.key.target),
         "unit": unit(&series.unit),
         "spread": series.levels.spread,
         "visible": series.levels.visible,

@@ -1,5 +1,5 @@
 //! The history of runs as one self-contained page: a sparkline for each series, those with the
-//! largest change first, and the details of a series on demand.
+//! largest change first, and the details of a series on demand. `assay serve` shows that of a step.
 //!
 //! Names come from records that strangers may have made. Text is escaped, and the page's policy
 //! forbids it to load anything.
@@ -8,13 +8,17 @@ mod data;
 mod spark;
 
 use analysis::compare::metric_label;
-use analysis::history::{Change, SeriesHistory};
+use analysis::counted;
+use analysis::history::{Change, SeriesHistory, StepSummary};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
-use crate::model::history::{HistoryView, cause_text, change_text, load_text, newest, plan_text};
+use crate::model::history::{
+    HistoryView, cause_text, change_text, load_of, load_text, newest, plan_text,
+};
 use crate::model::number::{rate_text, typeset, with_microseconds};
 use crate::model::table::{Table, anchor};
 use crate::model::text::clean;
+use crate::printers::catalog::{address, paths, shown};
 use crate::printers::page::{STYLE, head_start, table};
 use crate::prose::history::{heading, method};
 use crate::tables::history;
@@ -23,23 +27,80 @@ const OWN_STYLE: &str = include_str!("style.css");
 /// The first keeps the state of the page in its address.
 const SCRIPTS: [&str; 2] = [include_str!("../page/script/view.js"), include_str!("script.js")];
 
-/// Returns the page.
+/// A step whose history `assay serve` shows, over the runs of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct ServedStep<'a> {
+    /// The step.
+    pub step: &'a str,
+    /// The plan of the runs.
+    pub plan: &'a str,
+    /// The number of runs of the plan that did other work, such as more rows.
+    pub other_work: usize,
+    /// The number of runs whose results were not read yet.
+    pub unread: usize,
+}
+
+/// Returns the history as a file.
 pub fn history_page(view: &HistoryView<'_>) -> String {
-    let data = data::of(view);
+    let head = markup! {
+        link rel="icon" href="data:,";
+        title { "History - Assay" }
+    };
+    let top = markup! { h1 { "History of " (clean(view.folder)) } };
+
+    page(view, &Frame { is_served: false, head, top, notes: Vec::new() })
+}
+
+/// Returns the history of one step as a page of `assay serve`, with links to the pages of runs.
+pub fn step_page(view: &HistoryView<'_>, step: &ServedStep<'_>) -> String {
+    let head = markup! {
+        @if step.unread > 0 { meta http-equiv="refresh" content="2"; }
+        link rel="icon" href="data:,";
+        title { "History of " (shown(step.step)) " - Assay" }
+    };
+    let top = markup! {
+        nav { a href=(address(paths::LIST, &[])) { "All runs" } }
+        h1 { "History of " (shown(step.step)) }
+        p.soft { "in runs of the plan " (shown(step.plan)) }
+    };
+
+    let mut notes = Vec::new();
+    if step.other_work > 0 {
+        let runs = counted(step.other_work, "run");
+        notes.push(format!("Left out: {runs} of the plan that did other work, such as more rows."));
+    }
+    if step.unread > 0 {
+        notes.push(format!("{} not read yet.", counted(step.unread, "run")));
+    }
+
+    page(view, &Frame { is_served: true, head, top, notes })
+}
+
+/// The parts in which pages of histories differ.
+struct Frame {
+    /// Runs have pages, to which the script links.
+    is_served: bool,
+    head: Markup,
+    top: Markup,
+    /// Runs that are not shown, in sentences.
+    notes: Vec<String>,
+}
+
+fn page(view: &HistoryView<'_>, frame: &Frame) -> String {
+    let data = data::of(view, frame.is_served);
 
     markup! {
         (DOCTYPE)
         html lang="en" {
             head {
                 (head_start("", SCRIPTS.into_iter()))
-                link rel="icon" href="data:,";
-                title { "History - Assay" }
+                (frame.head)
                 style { (PreEscaped(STYLE)) (PreEscaped(OWN_STYLE)) }
             }
 
             body.history {
                 header {
-                    h1 { "History of " (clean(view.folder)) }
+                    (frame.top)
                     p { (clean(&heading(view))) }
                 }
 
@@ -48,6 +109,7 @@ pub fn history_page(view: &HistoryView<'_>) -> String {
                     (filter())
 
                     section id="series" { @for series in &view.history.series { (row(view, series)) } }
+                    @for note in &frame.notes { p.note { (note) } }
                     @for sentence in method(view) { p.note { (sentence) } }
                     noscript { p { "The details of a series need JavaScript; `assay history --format json` has them as well." } }
                 }
@@ -75,17 +137,19 @@ fn filter() -> Markup {
 }
 
 /// Returns the identifier of a series in addresses, which stays the same with more runs.
-pub(super) fn id(series: &SeriesHistory) -> String {
+fn id(series: &SeriesHistory) -> String {
     let key = &series.key;
-    let metric = &key.metric;
+    identifier(&plan_text(series), &key.target, &load_text(series), &key.step, &key.metric)
+}
 
-    anchor(&format!(
-        "{} {} {} {} {metric}",
-        plan_text(series),
-        key.target,
-        load_text(series),
-        key.step
-    ))
+/// Returns the identifier of the series of a step, on its [`step_page`].
+pub(in crate::printers) fn series_anchor(plan: &str, step: &StepSummary, metric: &str) -> String {
+    let load = load_of(step.variant.as_deref(), step.clients);
+    identifier(plan, &step.target, &load, &step.step, metric)
+}
+
+fn identifier(plan: &str, target: &str, load: &str, step: &str, metric: &str) -> String {
+    anchor(&format!("{plan} {target} {load} {step} {metric}"))
 }
 
 /// Returns a series as one line, which opens.
@@ -172,6 +236,13 @@ mod tests {
             error_rate: 0.05,
             effect: 0.01,
         };
+        let step = ServedStep { step: "<b>", plan: "<b>", other_work: 1, unread: 1 };
+        let served = step_page(&view, &step);
+        assert!(served.contains("<a href=\"./\">") && served.contains("\"served\":true"));
+        assert!(!served.contains("<img") && served.contains("Left out: 1 run of the plan"));
+        let anchor = series_anchor(&runs[0].plan, &runs[0].steps[0], "throughput");
+        assert!(served.contains(&format!("<details class=\"series\" id=\"{anchor}\"")));
+
         let html = history_page(&view);
         assert!(
             !html.contains("<img")

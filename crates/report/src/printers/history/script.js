@@ -49,6 +49,15 @@
   view.keep("filter", (value) => { box.value = value || ""; apply(); });
   view.keep("changed", (value) => { onlyChanged.checked = value === "1"; apply(); });
 
+  // The pages of `assay serve`; a file has none.
+  const page = (path, query) => `./${path}?${new URLSearchParams(query)}`;
+  const runName = (name) => data.served ? element("a", { href: page("run", { name }) }, name) : name;
+  const comparison = (series, at) => {
+    const [before, run] = [at - 1, at].map((place) => data.runs[series.points[place][RUN]][NAME]);
+    const sides = { base: before, base_target: series.target, other: run, other_target: series.target };
+    return element("a", { href: page("compare", sides) }, "compare with it");
+  };
+
   const titled = (series, at) => {
     const point = series.points[at];
     const run = data.runs[point[RUN]];
@@ -79,7 +88,8 @@
     svg.append(drawn("polyline", { points: points.map((point, at) => `${x(at).toFixed(1)},${y(point[MEAN]).toFixed(1)}`).join(" ") }));
     for (const [start, end, mean] of levels) svg.append(drawn("line", { class: "level", x1: x(start), x2: x(end - 1), y1: y(mean), y2: y(mean) }));
     points.forEach((point, at) => {
-      const group = drawn("g");
+      const name = data.runs[point[RUN]][NAME];
+      const group = data.served ? drawn("a", { href: page("run", { name }) }) : drawn("g");
       group.append(drawn("title", {}, titled(series, at)));
       if (point[HIGH] > point[LOW]) group.append(drawn("line", { class: "range", x1: x(at), x2: x(at), y1: y(point[LOW]), y2: y(point[HIGH]) }));
       group.append(drawn("circle", { class: "dot", cx: x(at), cy: y(point[MEAN]), r: points.length > 300 ? 1.5 : 3 }));
@@ -101,11 +111,16 @@
   });
   const table = (series) => {
     const heads = ["run", "started (UTC)", "version", "machine", "repeats", "mean", "least", "greatest", "assay"];
+    if (data.served) heads.push("the run before");
     const body = element("tbody");
-    for (const point of series.points.slice(-POINTS_LISTED).reverse()) {
+    const first = Math.max(series.points.length - POINTS_LISTED, 0);
+    for (let at = series.points.length - 1; at >= first; at -= 1) {
+      const point = series.points[at];
       const run = data.runs[point[RUN]];
       const cells = [run[STARTED], series.versions[point[VERSION]], run[MACHINE], point[REPEATS], number(point[MEAN]), number(point[LOW]), number(point[HIGH]), run[ASSAY]];
-      body.append(element("tr", {}, element("th", { class: "text", scope: "row" }, run[NAME]), ...cells.map((cell) => element("td", {}, String(cell)))));
+      const row = element("tr", {}, element("th", { class: "text", scope: "row" }, runName(run[NAME])), ...cells.map((cell) => element("td", {}, String(cell))));
+      if (data.served) row.append(element("td", {}, ...(at > 0 ? [comparison(series, at)] : [])));
+      body.append(row);
     }
     const head = element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text))));
     return element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "points" }, element("table", { class: "figures bare" }, head, body));

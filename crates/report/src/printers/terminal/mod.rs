@@ -7,10 +7,13 @@
 //! * [`runs`]: what `assay show` and the end of `assay run` print
 //! * [`comparisons`], [`effects`]: what `assay compare` prints
 //! * [`bundles`]: the bug report that `assay bundle` writes
+//! * `bisections`: the table of `assay bisect`, and [`columns`] for lists
 //! * [`writer`]: paragraphs, wrapped and colored
 //! * [`layout`]: the widths of columns, and where wide tables are split
 
+mod bisections;
 pub(crate) mod bundles;
+pub(crate) mod columns;
 pub(crate) mod comparisons;
 pub(crate) mod effects;
 pub(crate) mod history;

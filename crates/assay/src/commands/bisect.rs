@@ -1,0 +1,106 @@
+//! `assay bisect`: finds the version or the commit that changed a step.
+
+use analysis::bisect::{ChangeEnd, Finding, Outcome};
+use inquiry::bisect::{BisectRequest, Bisection, Candidates};
+use inquiry::search::SearchPlace;
+
+use crate::cli::BisectArgs;
+use crate::exit::{Exit, report_error};
+use crate::output::{eprint_line, eprint_plain, print, style};
+use crate::run_view::RunView;
+
+/// Begins a search, or goes on with one.
+pub fn bisect(args: &BisectArgs) -> anyhow::Result<Exit> {
+    let base = args.place.request();
+    let view = RunView::of_series(&args.place);
+    let place =
+        SearchPlace { base: &base, events: &view, say: &eprint_plain, is_trusted: args.trust };
+    let opened = match &args.resume {
+        Some(directory) => Bisection::resume(directory, place),
+        None => Bisection::begin(&request(args), place),
+    };
+    if args.predicate {
+        return Ok(judge_candidate(opened));
+    }
+
+    let mut bisection = opened?;
+    let Some(outcome) = bisection.search()? else {
+        let (directory, trust) = (bisection.directory().display(), bisection.trust_option());
+        eprint_line!("interrupted; `assay bisect --resume {directory}{trust}` goes on");
+        return Ok(Exit::Interrupted);
+    };
+
+    let view = bisection.view();
+    print(&view.table())?;
+    print(&view.answer(&outcome))?;
+    for explanation in bisection.explanations(&outcome, style())? {
+        print(&explanation)?;
+    }
+
+    let chart = bisection.draw()?;
+    print(&format!("chart: {}\n{}\n", chart.display(), bisection.directory().display()))?;
+    Ok(exit_of(&outcome))
+}
+
+fn request(args: &BisectArgs) -> BisectRequest {
+    let ends = args.good.clone().zip(args.bad.clone());
+    let candidates = match (args.git.clone(), ends, &args.candidate, &args.good) {
+        (Some(repository), Some((good, bad)), ..) => Candidates::Commits { repository, good, bad },
+        (None, Some((good, bad)), ..) => Candidates::Releases { good, bad },
+        (_, None, Some(candidate), Some(good)) => {
+            Candidates::Builds(vec![good.clone(), candidate.clone()])
+        }
+        _ => Candidates::Builds(args.builds.clone()),
+    };
+
+    BisectRequest {
+        plan: args.plan.request(),
+        candidates,
+        step: args.step.clone().unwrap_or_default(),
+        metric: args.metric.clone(),
+        config: args.config.clone(),
+        threshold: args.threshold.map(|percent| percent / 100.0),
+        explores: args.explore,
+        repeats_max: args.repeats_max,
+    }
+}
+
+/// Judges the candidate of `--predicate` for `git bisect run`.
+fn judge_candidate(opened: anyhow::Result<Bisection<'_>>) -> Exit {
+    let mut bisection = match opened {
+        Ok(bisection) => bisection,
+        Err(error) => {
+            report_error(&error);
+            return Exit::Aborted;
+        }
+    };
+
+    let link = match bisection.search() {
+        Ok(Some(_)) => bisection.first_link(),
+        Ok(None) => return Exit::Interrupted,
+        Err(error) => {
+            report_error(&error);
+            None
+        }
+    };
+    let Some(link) = link else {
+        return Exit::Skipped;
+    };
+
+    eprint_line!("{}", bisection.view().link(0, 1, &link));
+    match link.finding {
+        Finding::Same => Exit::Ok,
+        // The worse of two commits that differ, for git.
+        Finding::Differs => Exit::Failed,
+        Finding::Undecided => Exit::Skipped,
+    }
+}
+
+/// Returns the exit code of a search.
+fn exit_of(outcome: &Outcome) -> Exit {
+    let is_found = |end: ChangeEnd| matches!(end, ChangeEnd::Confirmed | ChangeEnd::NotExcluded);
+    match outcome {
+        Outcome::Changes(changes) if changes.iter().all(|change| is_found(change.end)) => Exit::Ok,
+        _ => Exit::Invalid,
+    }
+}

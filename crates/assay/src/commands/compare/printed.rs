@@ -1,0 +1,50 @@
+//! The output formats of a comparison.
+
+use report::{Comparison, json_text};
+
+use crate::cli::Format;
+use crate::output::style;
+
+/// A comparison in an output format.
+pub(super) enum Printed {
+    Text(String),
+    /// Lines with a header line.
+    Lines(String),
+    Json(serde_json::Value),
+}
+
+/// Formats the comparison of one group.
+pub(super) fn formatted(format: Format, comparison: &Comparison<'_>) -> Printed {
+    match format {
+        Format::Table => Printed::Text(report::compared(comparison, style())),
+        Format::Markdown => Printed::Text(report::compared_markdown(comparison)),
+        Format::Csv => Printed::Lines(report::compared_csv(comparison)),
+        Format::Json => Printed::Json(report::compared_json(comparison)),
+    }
+}
+
+/// Joins several comparisons into one text.
+pub(super) fn joined(mut all: Vec<Printed>) -> anyhow::Result<String> {
+    if let [Printed::Json(json)] = all.as_slice() {
+        return Ok(json_text(json)?);
+    }
+
+    // Only the first comparison of CSV keeps its header line.
+    let (mut text, mut groups) = (String::new(), Vec::new());
+    for (index, printed) in all.drain(..).enumerate() {
+        match printed {
+            Printed::Text(next) if index > 0 => text += &format!("\n{next}"),
+            Printed::Lines(next) if index > 0 => {
+                text += next.split_once('\n').map_or("", |(_, lines)| lines);
+            }
+            Printed::Text(first) | Printed::Lines(first) => text = first,
+            Printed::Json(json) => groups.push(json),
+        }
+    }
+
+    if groups.is_empty() {
+        Ok(text)
+    } else {
+        Ok(json_text(&serde_json::json!({ "groups": groups }))?)
+    }
+}

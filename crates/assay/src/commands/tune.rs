@@ -1,0 +1,41 @@
+//! `assay tune`: finds the smallest configuration that is shown to be better than the base.
+
+use analysis::tune::{Goal, Outcome};
+use inquiry::search::{Deadline, SearchPlace};
+use inquiry::tune::{TuneRequest, Tuning};
+
+use crate::cli::TuneArgs;
+use crate::exit::Exit;
+use crate::output::{eprint_line, eprint_plain, print};
+use crate::run_view::RunView;
+
+/// Begins a tuning, or goes on with one.
+pub fn tune(args: &TuneArgs) -> anyhow::Result<Exit> {
+    let deadline = Deadline::after(args.time);
+    let base = args.place.request();
+    let view = RunView::of_series(&args.place);
+    let place =
+        SearchPlace { base: &base, events: &view, say: &eprint_plain, is_trusted: args.trust };
+    let mut tuning = match &args.resume {
+        Some(directory) => Tuning::resume(directory, place)?,
+        None => Tuning::begin(&request(args), place)?,
+    };
+
+    let Some(outcome) = tuning.search(deadline)? else {
+        let (directory, trust) = (tuning.directory().display(), tuning.trust_option());
+        eprint_line!("not finished; `assay tune --resume {directory}{trust}` goes on");
+        return Ok(Exit::Interrupted);
+    };
+
+    print(&tuning.view().answer(&outcome))?;
+    print(&format!("{}\n", tuning.directory().display()))?;
+    Ok(if matches!(outcome, Outcome::Better { .. }) { Exit::Ok } else { Exit::Invalid })
+}
+
+fn request(args: &TuneArgs) -> TuneRequest {
+    TuneRequest {
+        plan: args.plan.request(),
+        goal: Goal { step: args.step.clone().unwrap_or_default(), keeps: args.keep.clone() },
+        repeats_max: args.repeats_max,
+    }
+}

@@ -1,0 +1,313 @@
+//! The plan of a bundle: two targets and one step of the recorded plan, with builds that others can
+//! fetch.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use analysis::compare::WORK;
+use analysis::figures::Figures;
+use anyhow::Context as _;
+use builds::{Manifest, Spec};
+use plan::{Build, BuildSource, Engine, Excerpt, Plan, Resolved};
+use record::{Run, RunDir};
+use runner::bundle::{PLAN, refused_values};
+use runner::failure::UsageError;
+use runner::prepare::plan_file::{self, PlanFile};
+use words::EngineHome;
+
+use super::finding::ChosenFinding;
+
+/// What stands for a build that others can't get.
+const NO_BUILD: &str = "name-a-build";
+
+/// The fewest repeats of a bundle whose figure depends on time.
+const REPEATS_MIN: u32 = 5;
+
+/// The most characters of the name of a plan.
+const NAME_LENGTH_MAX: usize = 64;
+
+/// The plan of a bundle.
+pub struct CutPlan {
+    /// The text.
+    pub text: String,
+    /// The source of each build in it, by the build's name.
+    pub sources: BTreeMap<String, String>,
+    /// The values of options of the recorded plan that it lacks, as TOML.
+    pub left_out: Vec<String>,
+    /// What others can't repeat.
+    pub limits: Vec<String>,
+}
+
+/// Cuts the recorded plan down to a finding.
+pub fn cut(
+    directory: &RunDir,
+    run: &Run,
+    figures: &Figures,
+    chosen: &ChosenFinding,
+    pair: &[String; 2],
+    step: &str,
+) -> anyhow::Result<CutPlan> {
+    let file = plan_file::recorded_quietly(&run.plan)?;
+    let plan = &file.plan;
+    if plan.against_itself {
+        let message = "a run of a target against itself shows noise, which is no finding";
+        return Err(UsageError::new(message, None).into());
+    }
+
+    let mut limits = Vec::new();
+    let sources = sources(run, plan, pair, &mut limits);
+
+    let cell = &chosen.cell;
+    let mut variants = plan.variants.iter();
+    let variant = variants
+        .find(|variant| variant.name == cell.variant)
+        .context("the recorded plan lacks the variant of the finding")?;
+
+    // The number of clients of exact cells is their own.
+    let is_measured = plan.clients.contains(&cell.clients);
+    let clients = if is_measured { cell.clients } else { plan.clients[0] };
+
+    let counts = [chosen.figure.base_values.len(), chosen.figure.values.len()];
+    let repeats = match chosen.figure.metric.as_str() {
+        WORK => plan.repeats,
+        _ => REPEATS_MIN.max(counts[0].min(counts[1]) as u32),
+    };
+
+    let long_name = format!("{}-{step}", run.name).replace('.', "-");
+    let name: String = long_name.chars().take(NAME_LENGTH_MAX).collect();
+    let mut wanted = Excerpt {
+        name: &name,
+        targets: [&pair[0], &pair[1]],
+        clients,
+        variant: variant.name.as_deref(),
+        steps: variant.workload.steps_to_reach(step),
+        repeats,
+        sources: sources.clone(),
+        file_options: [
+            file_options(&file, &pair[0], &mut limits)?,
+            file_options(&file, &pair[1], &mut limits)?,
+        ],
+        left_out: Vec::new(),
+        is_profiled: !figures.profiled.is_empty(),
+        is_exact: !figures.exact.is_empty(),
+    };
+
+    let text = excerpt(&file, &wanted)?;
+    let (parsed, _) = parse(&text)?;
+
+    // Options that a bundle can't have are left out; of all else, `run` says what it refuses.
+    for refused in refused_values(&parsed.resolved) {
+        let is_option = refused.key.starts_with("config.");
+        if is_option {
+            wanted.left_out.push(refused.key.clone());
+            limits.push(format!("`{}` is left out: it {}", refused.key, refused.why));
+        } else if !refused.key.starts_with("build.") {
+            limits.push(format!(
+                "`assay run` refuses the bundle, since `{}` {}: read `plan.toml`, then run that",
+                refused.key, refused.why
+            ));
+        }
+    }
+
+    let settings = reported_settings(directory, run, pair)?;
+    for key in unreported_options(&parsed.resolved, &settings) {
+        if !wanted.left_out.contains(&key) {
+            limits.push(format!("`{key}` is left out: the engine does not report such an option"));
+            wanted.left_out.push(key);
+        }
+    }
+
+    limits.dedup();
+    let text = excerpt(&file, &wanted)?;
+    parse(&text)?;
+
+    let is_left_out = |value: &&Resolved| wanted.left_out.contains(&value.key);
+    let values = parsed.resolved.iter().filter(is_left_out);
+    let left_out = values.map(|value| value.value.clone()).collect();
+
+    Ok(CutPlan { text, sources, left_out, limits })
+}
+
+/// Returns the names of all settings that the servers of two targets reported, in each engine's
+/// common spelling.
+fn reported_settings(
+    directory: &RunDir,
+    run: &Run,
+    pair: &[String; 2],
+) -> anyhow::Result<HashSet<String>> {
+    let mut names = HashSet::new();
+    for reference in run.cells.iter().filter(|cell| pair.contains(&cell.key.target)) {
+        let cell = directory.cell(reference)?;
+        if !cell.exists() {
+            continue;
+        }
+        let target = run.targets.iter().find(|target| target.name == reference.key.target);
+        let notation = engine::notation_of(target.map_or("", |target| target.engine.as_str()));
+        names.extend(cell.read()?.settings.iter().map(|setting| notation.key(&setting.name)));
+    }
+
+    Ok(names)
+}
+
+/// Returns the dotted keys of options of servers that are not among the `reported` settings: a server
+/// accepts some that it does not have, so their values may be anything. Libraries refuse such options.
+fn unreported_options(resolved: &[Resolved], reported: &HashSet<String>) -> Vec<String> {
+    let mut keys = Vec::new();
+    for value in resolved {
+        let Some((engine, option)) = option_of_config(&value.key) else {
+            continue;
+        };
+        let is_server = engine.facts().home == EngineHome::Server;
+        let notation = engine::notation_of(engine.name());
+        let (setting, _) = notation.target_setting(notation.key(option), None);
+        if is_server && !reported.contains(&setting) {
+            keys.push(value.key.clone());
+        }
+    }
+
+    keys
+}
+
+/// Returns the engine and the name of the option that a dotted key of a plan sets.
+fn option_of_config(key: &str) -> Option<(Engine, &str)> {
+    let (engine_name, rest) = key.strip_prefix("config.")?.split_once('.')?;
+    let (_, engine) = Engine::NAMES.iter().find(|(name, _)| *name == engine_name)?;
+    // The names of configs have no dots.
+    let (_config, own) = rest.split_once('.')?;
+    let option = own.strip_prefix("set.").or_else(|| own.strip_prefix("replica.set."))?;
+    Some((*engine, option.trim_matches('"')))
+}
+
+fn excerpt(file: &PlanFile, wanted: &Excerpt<'_>) -> anyhow::Result<String> {
+    let text = plan::excerpt(&file.plan, &file.text, &file.sets, wanted);
+    text.context("the recorded plan lacks a part of the finding")
+}
+
+/// Parses the plan of a bundle, which must be one.
+fn parse(text: &str) -> anyhow::Result<(Plan, Vec<plan::Diagnostic>)> {
+    let name = PLAN;
+    plan::parse(name, text, &[]).map_err(|errors| {
+        anyhow::anyhow!(
+            "the part of the plan with the finding is not a plan by itself:\n{}",
+            plan::render(&errors, name, text, &[], false)
+        )
+    })
+}
+
+/// Returns the options in the files of a target's config.
+fn file_options(
+    file: &PlanFile,
+    target: &str,
+    limits: &mut Vec<String>,
+) -> anyhow::Result<Vec<(String, String)>> {
+    let mut targets = file.plan.targets.iter();
+    let target =
+        targets.find(|known| known.name == target).context("the recorded plan lacks a target")?;
+    let config = &file.plan.configs[target.config];
+    let notation = engine::notation_of(config.engine.name());
+
+    let mut options = Vec::new();
+    for (name, text) in config.files.iter().zip(file.config_texts(config)?) {
+        for (option, value) in notation.options(&text) {
+            // An empty value means a name without a value, in plans as well.
+            options.push((option, value.unwrap_or_default()));
+        }
+
+        let includes =
+            |line: &str| line.trim_start().trim_start_matches('!').starts_with("include");
+        if text.lines().any(includes) {
+            let name = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
+            let limit = format!("the config file `{name}` includes others, which the bundle lacks");
+            limits.push(limit);
+        }
+    }
+
+    Ok(options)
+}
+
+/// Returns the source of each build in the plan of the bundle, and says which others can't get.
+fn sources(
+    run: &Run,
+    plan: &Plan,
+    pair: &[String; 2],
+    limits: &mut Vec<String>,
+) -> BTreeMap<String, String> {
+    let mut sources = BTreeMap::new();
+    for target in plan.targets.iter().filter(|target| pair.contains(&target.name)) {
+        let build = &plan.builds[target.build];
+        if sources.contains_key(&build.name) {
+            continue;
+        }
+
+        let source = source_of(run, build, limits);
+        sources.insert(build.name.clone(), source);
+    }
+
+    sources
+}
+
+/// Returns the source of a build, and says if others can't get it.
+fn source_of(run: &Run, build: &Build, limits: &mut Vec<String>) -> String {
+    let (name, engine) = (&build.name, build.engine.name());
+    let set = format!("name one of yours with `--set build.{name}.{engine}=DIRECTORY`");
+
+    let (limit, source) = match &build.source {
+        BuildSource::Bundled => {
+            let limit = format!("{engine} is a part of Assay: this was assay {}", run.assay);
+            (limit, "bundled".to_owned())
+        }
+        BuildSource::Installed(text) => {
+            if let Some(spec) = fetchable(run, name, text) {
+                // Others can fetch it, so there is nothing to tell.
+                return spec;
+            }
+            if is_of_distribution(text) {
+                let limit = format!(
+                    "build `{name}` is what the distribution had installed, and another machine may have another"
+                );
+                (limit, text.clone())
+            } else {
+                (format!("build `{name}` can't be downloaded: {set}"), NO_BUILD.to_owned())
+            }
+        }
+        BuildSource::Commit(_) => {
+            (format!("build `{name}` was made from a commit: {set}"), NO_BUILD.to_owned())
+        }
+        BuildSource::Url(_) => {
+            let limit = format!("build `{name}` was a server that Assay did not start: {set}");
+            (limit, NO_BUILD.to_owned())
+        }
+    };
+
+    limits.push(limit);
+    source
+}
+
+/// Returns the spec by which others can fetch a build; `None` if there is none.
+fn fetchable(run: &Run, name: &str, text: &str) -> Option<String> {
+    let recorded = run.builds.iter().find(|build| build.name == name);
+    let source = recorded.map_or(text, |build| build.source.as_str());
+    // The build's own folder says what it is, in whatever store it is.
+    for folder in Path::new(source).ancestors() {
+        let Ok(Some(manifest)) = Manifest::read(folder) else {
+            continue;
+        };
+        return match Spec::parse(&manifest.spec) {
+            // `postgres@17` will be another version later.
+            Ok(Spec::Release { .. }) => Some(format!("{}@{}", manifest.product, manifest.version)),
+            Ok(Spec::Debian { .. }) => Some(manifest.spec),
+            _ => None,
+        };
+    }
+
+    match Spec::parse(text) {
+        Ok(Spec::Release { .. } | Spec::Debian { .. }) => Some(text.to_owned()),
+        _ => None,
+    }
+}
+
+/// Returns whether a plan means the distribution's build by this text.
+fn is_of_distribution(text: &str) -> bool {
+    let is_version = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    text == "distribution" || is_version
+}

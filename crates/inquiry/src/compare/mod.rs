@@ -1,0 +1,355 @@
+//! Compares the targets of some runs with a base, by the rules of `assay compare`.
+//!
+//! ```text
+//! CompareRequest ─► Runs ─► Prepared ─► groups ─┬─► Compared    verdicts of each group
+//!                            │ steps            └─► gate, requirements ─► Judged
+//!                            └─► factors            effects of factors
+//! ```
+
+pub mod arguments;
+pub mod factors;
+pub mod gate;
+mod groups;
+mod lines;
+pub mod requirements;
+mod steps;
+
+use std::path::PathBuf;
+
+use analysis::compare::{CompareOptions, Compared, EFFECT, Requirement, THROUGHPUT, WORK};
+use analysis::compat::{self, Recorded};
+use analysis::distinct;
+use analysis::figures::{Figures, Row, Series};
+use record::{Run, RunDir};
+use report::{ComparedRun, JudgementOutcome};
+use runner::failure::UsageError;
+use runner::similar::did_you_mean;
+use words::Metric;
+
+use self::arguments::{Base, StepPattern, Threshold};
+use crate::reading::{check_steps, figures, retain_steps};
+
+pub use self::groups::{Group, by_base};
+pub use self::lines::{Line, Runs};
+
+/// A comparison of runs.
+#[derive(Clone, Debug)]
+pub struct CompareRequest {
+    /// The run directories.
+    pub runs: Vec<PathBuf>,
+    /// The base targets, each of all targets or of a group; none: that of the first run's plan.
+    pub bases: Vec<Base>,
+    /// Each target is compared with that of the same name in the first run.
+    pub by_run: bool,
+    /// Steps to compare with each other.
+    pub by_step: Vec<StepPattern>,
+    /// Factors whose effects are wanted.
+    pub by: Vec<String>,
+    /// Metrics to show as well.
+    pub metrics: Vec<String>,
+    /// Bounds that every target has to keep.
+    pub requirements: Vec<Requirement>,
+    /// The largest changes for the worse that the gate accepts.
+    pub thresholds: Vec<Threshold>,
+    /// The smallest change that matters, as a share; `None`: that of the runs' plans.
+    pub effect: Option<f64>,
+    /// The rate of errors over all comparisons of a table.
+    pub error_rate: f64,
+    /// The steps to show; none: all.
+    pub steps: Vec<String>,
+    /// The step whose intervals are explained.
+    pub why: Option<String>,
+}
+
+impl Default for CompareRequest {
+    fn default() -> Self {
+        Self {
+            runs: Vec::new(),
+            bases: Vec::new(),
+            by_run: false,
+            by_step: Vec::new(),
+            by: Vec::new(),
+            metrics: Vec::new(),
+            requirements: Vec::new(),
+            thresholds: Vec::new(),
+            effect: None,
+            error_rate: CompareOptions::default().error_rate,
+            steps: Vec::new(),
+            why: None,
+        }
+    }
+}
+
+/// A judgement of a whole comparison, in words.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The outcome that says most: what is shown to be worse outweighs what is not certain.
+    pub outcome: JudgementOutcome,
+    /// The result, and without a clear one what to do, in lines for a terminal.
+    pub lines: Vec<String>,
+}
+
+/// The result of a comparison.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The targets of all runs, and the base.
+    pub shown: Run,
+    /// The figures of these targets, of the steps to show.
+    pub figures: Figures,
+    /// The comparisons with the base.
+    pub compared: Compared,
+}
+
+/// Compares the targets of some runs with the base. `note` gets what a reader should know about the
+/// base.
+///
+/// # Errors
+/// The runs can't be read or compared, or lack what is asked for.
+pub fn answer(
+    directories: &[RunDir],
+    recorded: &[Recorded],
+    request: &CompareRequest,
+    note: &dyn Fn(&str),
+) -> anyhow::Result<Answer> {
+    let Prepared { shown, mut figures, notes } = prepare(directories, recorded, request, note)?;
+    let compared = compared_with(request, &shown, &mut figures, notes);
+    Ok(Answer { shown, figures, compared })
+}
+
+/// Compares all steps, then leaves only those to show in the figures as well. `notes` are remarks on
+/// how the runs differ.
+pub fn compared_with(
+    request: &CompareRequest,
+    shown: &Run,
+    figures: &mut Figures,
+    notes: Vec<String>,
+) -> Compared {
+    let mut compared = analysis::compare::compare(figures, &options(request, &shown.base, figures));
+    compared.notes.extend(notes);
+
+    if !request.steps.is_empty() {
+        retain_steps(figures, &request.steps);
+    }
+
+    compared
+}
+
+/// The input of a comparison.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The targets of all runs, and the base.
+    pub shown: Run,
+    /// Their figures.
+    pub figures: Figures,
+    /// Remarks on how the runs differ.
+    pub notes: Vec<String>,
+}
+
+/// Reads the input of a comparison. `note` gets what a reader should know about the base.
+///
+/// # Errors
+/// The runs can't be read or compared, or lack what is asked for.
+pub fn prepare(
+    directories: &[RunDir],
+    recorded: &[Recorded],
+    request: &CompareRequest,
+    note: &dyn Fn(&str),
+) -> anyhow::Result<Prepared> {
+    let checked = if request.by_run {
+        compat::check_by_run(recorded)
+    } else {
+        compat::check_repeats(recorded)
+    };
+    let mut notes = checked.map_err(UsageError::from)?;
+
+    // The seconds of many long steps would take gigabytes; the rows have their totals.
+    let (mut figures, _) = figures(directories, |row| row.series = Series::default())?;
+    let by_step = if request.by_step.is_empty() {
+        None
+    } else {
+        Some(steps::by_step(&recorded[0].run, &mut figures, &request.by_step)?)
+    };
+    check_steps(&figures, &request.steps)?;
+    check_steps(&figures, request.why.as_slice())?;
+    check_metrics(&figures, request)?;
+    requirements::check(&figures, &request.requirements)?;
+
+    let shown = if let Some((shown, of_steps)) = by_step {
+        notes.extend(of_steps);
+        shown
+    } else if request.by_run {
+        compat::by_run(recorded, &mut figures).map_err(UsageError::from)?
+    } else {
+        let base = request.bases.first().map(|base| base.target.as_str());
+        let shown = merged(recorded, base, note)?;
+        // A requirement needs no base.
+        if request.requirements.is_empty() {
+            refuse_single_target(recorded)?;
+        }
+        shown
+    };
+
+    Ok(Prepared { shown, figures, notes })
+}
+
+/// Refuses a metric that no step has, of those to show.
+fn check_metrics(figures: &Figures, request: &CompareRequest) -> Result<(), UsageError> {
+    let mut rows: Vec<&Row> = figures.rows.iter().collect();
+    rows.retain(|row| request.steps.is_empty() || request.steps.contains(&row.step));
+    for name in request.metrics.iter().filter(|name| *name != THROUGHPUT) {
+        if !rows.iter().any(|row| row.metric(name).is_some()) {
+            let message = format!("none of the compared steps has the metric `{name}`");
+            return Err(UsageError::new(message, lacking_metric(&rows, name)));
+        }
+    }
+
+    Ok(())
+}
+
+/// Returns the help for a metric that none of the rows has.
+fn lacking_metric(rows: &[&Row], name: &str) -> Option<String> {
+    let needed = rows.iter().find_map(|row| analysis::figures::operations_needed(row, name));
+    if let Some(needed) = needed {
+        return Some(format!("`{name}` needs at least {needed} operations in a step"));
+    }
+
+    if let Some((time, kind)) = name.split_once(':') {
+        let mut kinds = distinct(rows.iter().flat_map(|row| row.ops.keys().map(String::as_str)));
+        let help = did_you_mean(&mut kinds, kind, "kinds of operation");
+        return help.map(|kinds| format!("write `{time}:KIND`; {kinds}"));
+    }
+
+    // Published reports call rates `p50` and `p99`, which short steps don't have.
+    if let Some(time) = Metric::named(&format!("response_{name}")) {
+        return Some(format!(
+            "`{name}` is a rate, and needs steps of at least 10 seconds; the time of operations is `{}`",
+            time.name
+        ));
+    }
+
+    let mut present: Vec<&str> = Metric::all().map(|metric| metric.name).collect();
+    present.retain(|name| rows.iter().any(|row| row.metric(name).is_some()));
+    did_you_mean(&mut present, name, "metrics")
+}
+
+/// Opens the runs of a request.
+///
+/// # Errors
+/// A run can't be read, or there are too few of them.
+pub fn open(request: &CompareRequest) -> anyhow::Result<(Vec<RunDir>, Runs)> {
+    let opened: Result<Vec<_>, _> = request.runs.iter().map(RunDir::open).collect();
+    let directories = opened?;
+    if request.by_run && directories.len() < 2 {
+        let help = "give the base run first, then the runs to compare with it";
+        return Err(UsageError::new("`--by-run` needs at least two runs", Some(help.into())).into());
+    }
+
+    let runs = Runs { paths: request.runs.clone(), recorded: Recorded::read(&directories)? };
+    Ok((directories, runs))
+}
+
+/// Returns a run with the targets of all runs, merged by name, and the base.
+fn merged(runs: &[Recorded], base: Option<&str>, note: &dyn Fn(&str)) -> anyhow::Result<Run> {
+    let mut shown = runs.first().map(|first| first.run.clone()).unwrap_or_default();
+    for target in runs.iter().flat_map(|recorded| &recorded.run.targets) {
+        if shown.targets.iter().all(|known| known.name != target.name) {
+            shown.targets.push(target.clone());
+        }
+    }
+
+    // A target of the plan may have no cell in these runs.
+    let is_measured = |target: &str| runs.iter().any(|recorded| recorded.run.has_cell_of(target));
+    if let Some(base) = base {
+        let mut names: Vec<&str> =
+            shown.targets.iter().map(|target| target.name.as_str()).collect();
+        names.retain(|name| is_measured(name));
+        if !names.contains(&base) {
+            let help = did_you_mean(&mut names, base, "targets");
+            let message = format!("unknown target `{base}` in `--base`");
+            return Err(UsageError::new(message, help).into());
+        }
+        shown.base = base.to_owned();
+        return Ok(shown);
+    }
+
+    let measured = shown.measured_base(is_measured).map(str::to_owned);
+    if let Some(measured) = measured.filter(|measured| *measured != shown.base) {
+        note(&format!(
+            "the plan's base, `{}`, was not measured: `{measured}` takes its place; `--base TARGET` \
+             chooses another",
+            shown.base
+        ));
+        shown.base = measured;
+    }
+
+    Ok(shown)
+}
+
+fn refuse_single_target(runs: &[Recorded]) -> Result<(), UsageError> {
+    let cells = runs.iter().flat_map(|recorded| &recorded.run.cells);
+    let targets = distinct(cells.map(|cell| cell.key.target.as_str()));
+    let [only] = targets[..] else {
+        return Ok(());
+    };
+
+    let message = format!("there is nothing to compare: `{only}` is the only target");
+    let help = "add a run of another target, or compare two runs of this target with `--by-run`; `assay show` and \
+                `assay report` show one target";
+    Err(UsageError::new(message, Some(help.into())))
+}
+
+/// Returns the smallest change that matters: the given one, or that of the runs' plans.
+fn effect(request: &CompareRequest, figures: &Figures) -> f64 {
+    request.effect.or(figures.effect).unwrap_or(EFFECT)
+}
+
+/// Returns the options of a comparison with this base.
+pub fn options(request: &CompareRequest, base: &str, figures: &Figures) -> CompareOptions {
+    let mut metrics = analysis::compare::costs(figures);
+    for threshold in &request.thresholds {
+        // Throughput and work are compared in any case.
+        let Some(name) = &threshold.metric else { continue };
+        if name != THROUGHPUT && name != WORK && !metrics.contains(name) {
+            metrics.push(name.clone());
+        }
+    }
+
+    CompareOptions {
+        base: base.to_owned(),
+        effect: effect(request, figures),
+        error_rate: request.error_rate,
+        metrics,
+        shown_metrics: request.metrics.clone(),
+        requirements: request.requirements.clone(),
+        steps: request.steps.clone(),
+        ..CompareOptions::default()
+    }
+}
+
+/// Returns the runs with their paths as names.
+pub fn sources(runs: &Runs) -> Vec<ComparedRun<'_>> {
+    let mut sources = Vec::new();
+    for (path, recorded) in runs.paths.iter().zip(&runs.recorded) {
+        sources.push(ComparedRun { name: path.display().to_string(), run: &recorded.run });
+    }
+    sources
+}
+
+/// Returns a line for each cell. If steps are compared, each cell has a line for each of `steps`.
+pub fn lines_of<'a>(runs: &'a [Recorded], by_run: bool, steps: &[String]) -> Vec<Line<'a>> {
+    let mut lines = Vec::new();
+    for (run, recorded) in runs.iter().enumerate() {
+        for cell in &recorded.run.cells {
+            let keys = match (by_run, steps) {
+                (true, _) => vec![compat::key_by_run(run, &cell.key)],
+                (false, []) => vec![cell.key.clone()],
+                (false, steps) => {
+                    let keys = steps.iter().map(|step| compat::key_by_step(step, &cell.key));
+                    keys.collect()
+                }
+            };
+            lines.extend(keys.into_iter().map(|key| Line { key, run, cell }));
+        }
+    }
+    lines
+}
