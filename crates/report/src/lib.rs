@@ -94,7 +94,7 @@ pub use printers::catalog::{
     list_page, paths, refused_page, run_page, trend_page,
 };
 pub use printers::history::history_page;
-pub use printers::json::{compared_json, effects_json, history_json};
+pub use printers::json::{compared_json, effects_json, history_json, run_json};
 pub use printers::markdown::escaped as markdown_escaped;
 pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
 pub use printers::terminal::bundles::{BundleCommand, BundleFacts, BundleProgram, bundle_readme};

@@ -5,6 +5,7 @@
 
 mod effects;
 mod history;
+mod run;
 
 use analysis::{
     compare::{ComparedStep, Interval, Overall, RequirementResult, Sample},
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 
 pub use effects::effects_json;
 pub use history::history_json;
+pub use run::run_json;
 
 use crate::model::comparison::{ComparedRun, Comparison, mean_of, pairing_name};
 use crate::model::metric::unit_of;
