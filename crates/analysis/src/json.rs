@@ -20,7 +20,8 @@ pub fn settings_json(settings: &Settings) -> Value {
 /// [`crate::search::SearchedTarget`]. Rows of profiled cells have `"cell_kind": "profiled"` and a
 /// `profile`, and those of exact cells `"cell_kind": "exact"`, `"exact": true` and a `work`.
 /// Metrics that are not applicable are not in `metrics` but in `not_applicable`. Series
-/// are left out: they are long, and the record has them as Parquet.
+/// are left out: they are long, and the record has them as Parquet. Remarks have words, so that the
+/// crate `report` adds them.
 pub fn json(run: &Run, figures: &Figures) -> Value {
     let mut rows: Vec<Value> = figures.rows.iter().map(row).collect();
     rows.extend(figures.profiled.iter().map(profiled));

@@ -93,7 +93,7 @@ pub use printers::catalog::{
     refused_page, run_page,
 };
 pub use printers::history::{ServedStep, history_page, step_page};
-pub use printers::json::{compared_json, effects_json, history_json, json_text};
+pub use printers::json::{compared_json, effects_json, history_json, json_text, run_json};
 pub use printers::markdown::escaped as markdown_escaped;
 pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
 pub use printers::terminal::bundles::{BundleCommand, BundleFacts, BundleProgram, bundle_readme};

@@ -4,32 +4,82 @@
 use std::collections::BTreeMap;
 
 use record::{Ops, ProcessorEvents, Status, Step};
-use serde::Serialize;
 
 use crate::figures::{Lag, LagVerdict};
 
 /// The percentage of all processors' time that others may use without a remark. The kernel's own
 /// threads took 3 % during writes of three engines on two processors.
-const OTHERS_PERCENT: f64 = 10.0;
+pub const OTHERS_PERCENT: f64 = 10.0;
 
 /// The share of events that must have found a row to delete.
-const DELETED_SHARE: f64 = 0.8;
+pub const DELETED_SHARE: f64 = 0.8;
 
 /// The share of the time in which the processor's events must have been counted.
 const COUNTED_SHARE: f64 = 0.99;
 
-/// A remark on a step.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Remark {
-    /// A stable name: `host::busy`.
-    pub code: &'static str,
-    /// The text, which is the same for all steps.
-    pub text: String,
-    /// The size in this step.
-    pub here: String,
-    /// The size as a number, so that the worst comes first among remarks of one code.
-    #[serde(skip)]
-    pub weight: f64,
+/// A remark on a step. The crate `report` puts it in words.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Remark {
+    /// Operations failed.
+    Failures(FailedOperations),
+    /// Other programs used this percentage of all processors' time.
+    OtherPrograms(f64),
+    /// Events of the processor were counted in this share of the time.
+    SharedCounters(f64),
+    /// This share of the rows to delete existed.
+    NothingToDelete(f64),
+    /// The lag of a replica grows.
+    LagGrows(RisingLag),
+    /// The lag of a replica ends far above its middle, but may be bounded.
+    LagUndecided(RisingLag),
+}
+
+/// The operations of one kind that failed in a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedOperations {
+    /// The kind.
+    pub kind: String,
+    /// They failed in the warm-up.
+    pub is_in_warm_up: bool,
+    /// The number of these operations.
+    pub failed: u64,
+    /// The number of all operations of this kind.
+    pub all: u64,
+    /// The classes of their errors.
+    pub classes: Vec<String>,
+}
+
+/// The lag of a replica in two quarters of a step, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RisingLag {
+    /// The lag in the second quarter.
+    pub second_ms: f64,
+    /// The lag in the last quarter.
+    pub last_ms: f64,
+}
+
+impl Remark {
+    /// Returns the stable name: `host::busy`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Failures(_) => "step::failures",
+            Self::OtherPrograms(_) => "host::busy",
+            Self::SharedCounters(_) => "host::shared-counters",
+            Self::NothingToDelete(_) => "step::nothing-to-delete",
+            Self::LagGrows(_) => "replica::lag-grows",
+            Self::LagUndecided(_) => "replica::lag-undecided",
+        }
+    }
+
+    /// Returns the size as a number, so that the worst comes first among remarks of one code.
+    pub fn weight(&self) -> f64 {
+        match self {
+            Self::Failures(failures) => failures.failed as f64 / failures.all as f64,
+            Self::OtherPrograms(percent) => *percent,
+            Self::SharedCounters(share) | Self::NothingToDelete(share) => 1.0 - share,
+            Self::LagGrows(lag) | Self::LagUndecided(lag) => lag.last_ms - lag.second_ms,
+        }
+    }
 }
 
 /// Returns the remarks on a step with these metrics and this lag of its replicas.
@@ -38,49 +88,36 @@ pub(crate) fn remarks(
     metrics: &BTreeMap<&'static str, Option<f64>>,
     lag: &Lag,
 ) -> Vec<Remark> {
+    let mut remarks = failures(&step.ops, false);
+    remarks.extend(failures(&step.warm_up_ops, true));
+
     let metric = |name: &str| metrics.get(name).copied().flatten();
-
-    let failed = [("", &step.ops), ("warm-up: ", &step.warm_up_ops)]
-        .into_iter()
-        .flat_map(|(when, all)| all.iter().map(move |(kind, ops)| (when, kind, ops)))
-        .filter_map(|(when, kind, ops)| failures(when, kind, ops));
-
-    let of_figures = [
-        metric("others%").and_then(others),
-        shared_counters(step),
-        step.deletes_per_event
-            .zip(metric("rows/event"))
-            .filter(|_| step.status == Status::Complete)
-            .and_then(|(wanted, deleted)| misses(deleted / wanted)),
-        lag_rises(lag),
-    ];
-
-    failed.chain(of_figures.into_iter().flatten()).collect()
+    remarks.extend(metric("others%").and_then(others));
+    remarks.extend(shared_counters(step));
+    remarks.extend(misses(step, metric("rows/event")));
+    remarks.extend(lag_rises(lag));
+    remarks
 }
 
-fn failures(when: &str, kind: &str, ops: &Ops) -> Option<Remark> {
-    let all = ops.ok + ops.failed;
-    let classes: Vec<&str> = ops.errors.keys().map(String::as_str).collect();
-
-    (ops.failed > 0).then(|| Remark {
-        code: "step::failures",
-        text: "operations failed: a failed operation does less work, and usually takes less time"
-            .to_owned(),
-        here: format!("{when}{} of {all} of kind {kind}, {}", ops.failed, classes.join(", ")),
-        weight: ops.failed as f64 / all as f64,
-    })
+/// Returns the kinds of operations that failed.
+fn failures(ops: &BTreeMap<String, Ops>, is_in_warm_up: bool) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    for (kind, ops) in ops {
+        if ops.failed > 0 {
+            remarks.push(Remark::Failures(FailedOperations {
+                kind: kind.clone(),
+                is_in_warm_up,
+                failed: ops.failed,
+                all: ops.ok + ops.failed,
+                classes: ops.errors.keys().cloned().collect(),
+            }));
+        }
+    }
+    remarks
 }
 
 fn others(percent: f64) -> Option<Remark> {
-    (percent > OTHERS_PERCENT).then(|| Remark {
-        code: "host::busy",
-        text: format!(
-            "other programs used more than {OTHERS_PERCENT:.0}% of the processors, which slows down the engine and its \
-             clients; stop them and measure again"
-        ),
-        here: format!("{percent:.0}%"),
-        weight: percent,
-    })
+    (percent > OTHERS_PERCENT).then_some(Remark::OtherPrograms(percent))
 }
 
 fn shared_counters(step: &Step) -> Option<Remark> {
@@ -99,67 +136,37 @@ fn shared_counters(step: &Step) -> Option<Remark> {
 
     let share = running as f64 / enabled as f64;
 
-    (share < COUNTED_SHARE).then(|| Remark {
-        code: "host::shared-counters",
-        text: "another program, such as a profiler or the kernel's NMI watchdog, also used the processors' counters, so that \
-               instructions, cycles and misses were counted in a part of the time and are extrapolated; stop it for exact \
-               figures"
-            .to_owned(),
-        here: format!("counted in {:.0}% of the time", 100.0 * share),
-        weight: 1.0 - share,
-    })
+    (share < COUNTED_SHARE).then_some(Remark::SharedCounters(share))
 }
 
-fn misses(share: f64) -> Option<Remark> {
-    (share < DELETED_SHARE).then(|| Remark {
-        code: "step::nothing-to-delete",
-        text: format!(
-            "fewer than {:.0}% of the rows to delete existed: the other deletes cost almost nothing, and a faster target \
-             has more of them; load more rows, or shorten the step and its warm-up",
-            100.0 * DELETED_SHARE
-        ),
-        here: format!("{:.0}%", 100.0 * share),
-        weight: 1.0 - share,
-    })
+/// Returns whether most deletes of a step about deletes found no row. Other steps, and those that
+/// ended early, have none to find.
+fn misses(step: &Step, rows_per_event: Option<f64>) -> Option<Remark> {
+    if step.status != Status::Complete {
+        return None;
+    }
+    let share = rows_per_event? / step.deletes_per_event?;
+    (share < DELETED_SHARE).then_some(Remark::NothingToDelete(share))
 }
 
 fn lag_rises(lag: &Lag) -> Option<Remark> {
-    let [_, second, _, last] = lag.quarters_ms?;
-    let (code, text) = match lag.verdict {
-        LagVerdict::Grows => (
-            "replica::lag-grows",
-            "the lag of a replica grows: it can't keep up, and a longer step would end with more lag",
-        ),
-        LagVerdict::Undecided => (
-            "replica::lag-undecided",
-            "the lag of a replica ends far above its middle, but may be bounded: make the step longer",
-        ),
-        _ => return None,
-    };
-
-    Some(Remark {
-        code,
-        text: text.to_owned(),
-        here: format!(
-            "from {:.1} s in the second quarter to {:.1} s in the last",
-            second / 1e3,
-            last / 1e3
-        ),
-        weight: last - second,
-    })
+    let [_, second_ms, _, last_ms] = lag.quarters_ms?;
+    let rising = RisingLag { second_ms, last_ms };
+    match lag.verdict {
+        LagVerdict::Grows => Some(Remark::LagGrows(rising)),
+        LagVerdict::Undecided => Some(Remark::LagUndecided(rising)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn remarks_of(step: &Step, metrics: &[(&'static str, f64)]) -> Vec<(&'static str, String)> {
+    fn remarks_of(step: &Step, metrics: &[(&'static str, f64)]) -> Vec<Remark> {
         let metrics = metrics.iter().map(|(name, value)| (*name, Some(*value)));
         let lag = crate::figures::lag(step, &BTreeMap::new());
         remarks(step, &metrics.collect(), &lag)
-            .into_iter()
-            .map(|remark| (remark.code, remark.here))
-            .collect()
     }
 
     #[test]
@@ -176,10 +183,7 @@ mod tests {
             ..Step::default()
         };
         assert_eq!(remarks_of(&step(1000), &[]), []);
-        assert_eq!(
-            remarks_of(&step(600), &[]),
-            [("host::shared-counters", "counted in 60% of the time".to_owned())]
-        );
+        assert_eq!(remarks_of(&step(600), &[]), [Remark::SharedCounters(0.6)]);
     }
 
     fn failing(ok: u64, failed: u64) -> BTreeMap<String, Ops> {
@@ -196,19 +200,23 @@ mod tests {
     fn other_programs_are_remarked_from_a_tenth_of_the_processors_on() {
         let step = Step::default();
         assert_eq!(remarks_of(&step, &[("others%", 9.9)]), []);
-        assert_eq!(remarks_of(&step, &[("others%", 77.8)]), [("host::busy", "78%".to_owned())]);
+        assert_eq!(remarks_of(&step, &[("others%", 77.8)]), [Remark::OtherPrograms(77.8)]);
     }
 
     #[test]
     fn failures_are_remarked_with_their_class_also_in_the_warm_up() {
         let step = Step { ops: failing(1, 14_745), warm_up_ops: failing(20, 4), ..Step::default() };
-        assert_eq!(
-            remarks_of(&step, &[]),
-            [
-                ("step::failures", "14745 of 14746 of kind event, duplicate_key".to_owned()),
-                ("step::failures", "warm-up: 4 of 24 of kind event, duplicate_key".to_owned()),
-            ]
-        );
+        let failures = |is_in_warm_up, failed, all| {
+            Remark::Failures(FailedOperations {
+                kind: "event".to_owned(),
+                is_in_warm_up,
+                failed,
+                all,
+                classes: vec!["duplicate_key".to_owned()],
+            })
+        };
+        let expected = [failures(false, 14_745, 14_746), failures(true, 4, 24)];
+        assert_eq!(remarks_of(&step, &[]), expected);
         let sound = Step { ops: failing(20, 0), ..Step::default() };
         assert_eq!(remarks_of(&sound, &[]), []);
     }
@@ -221,10 +229,8 @@ mod tests {
             ..Step::default()
         };
         assert_eq!(remarks_of(&step(Some(1.0)), &[("rows/event", 0.93)]), []);
-        assert_eq!(
-            remarks_of(&step(Some(1.0)), &[("rows/event", 0.4)]),
-            [("step::nothing-to-delete", "40%".to_owned())]
-        );
+        let misses = remarks_of(&step(Some(1.0)), &[("rows/event", 0.4)]);
+        assert_eq!(misses, [Remark::NothingToDelete(0.4)]);
         assert_eq!(remarks_of(&step(Some(2.0)), &[("rows/event", 1.9)]), []);
         assert_eq!(remarks_of(&step(None), &[("rows/event", 0.4)]), []);
     }

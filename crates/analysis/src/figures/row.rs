@@ -279,7 +279,8 @@ pub struct Row {
     pub series: Series,
     /// Warnings that were recorded while it ran.
     pub warnings: Vec<Warning>,
-    /// Remarks that follow from its figures.
+    /// Remarks that follow from its figures. The crate `report` serializes them with their words.
+    #[serde(skip)]
     pub remarks: Vec<Remark>,
 }
 

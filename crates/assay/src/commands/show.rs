@@ -46,7 +46,7 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
             report::tables(&run, &figures, style)
         }
         Format::Table => report::tables_overview(&run, &figures, style),
-        Format::Json => json_text(&analysis::json(&run, &figures))?,
+        Format::Json => json_text(&report::run_json(&run, &figures))?,
         Format::Csv => report::csv(&run, &figures),
         Format::Markdown => report::tables_markdown(&run, &figures, args.settings),
     };

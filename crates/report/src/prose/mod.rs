@@ -10,7 +10,8 @@
 //!             └─ why                            what makes an interval as wide as it is
 //! Figures ────┬─ problems ─────────► Problem    what failed, by severity and place
 //!             ├─ validity ─────────► Validity   whether the figures can be trusted
-//!             └─ uneven, trees, profiles        what makes a comparison doubtful
+//!             ├─ uneven, trees, profiles        what makes a comparison doubtful
+//!             └─ remarks                        what follows from the figures of a step
 //! Settings ──── settings ──────────► Block      what differs between targets
 //! Run ───────── run                             what was run, and how it ended
 //! Search, EndedPhase ── bisections, tunings      what a series of runs shows
@@ -28,6 +29,7 @@ pub(crate) mod method;
 pub(crate) mod numbers;
 pub(crate) mod problems;
 pub(crate) mod profiles;
+pub(crate) mod remarks;
 pub(crate) mod run;
 pub(crate) mod searches;
 pub(crate) mod settings;

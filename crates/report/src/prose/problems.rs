@@ -8,7 +8,7 @@ use record::{OptionStatus, Run, Status};
 
 use super::profiles::{self, MissingProfiles};
 use super::settings::unmet_option;
-use super::{trees, uneven};
+use super::{remarks, trees, uneven};
 use crate::model::matrix::{CellLine, Matrix};
 
 /// The severity of a problem, the worst first.
@@ -155,14 +155,14 @@ impl ProblemList<'_> {
 
     /// Adds remarks on figures. They are merged by kind, the worst place first.
     fn add_remarks(&mut self) {
-        let mut remarks: Vec<(&CellLine<'_>, &Row, &Remark)> = rows(self.matrix)
+        let mut all: Vec<(&CellLine<'_>, &Row, &Remark)> = rows(self.matrix)
             .flat_map(|(line, row)| row.remarks.iter().map(move |remark| (line, row, remark)))
             .collect();
-        remarks.sort_by(|(.., a), (.., b)| b.weight.total_cmp(&a.weight));
+        all.sort_by(|(.., a), (.., b)| b.weight().total_cmp(&a.weight()));
 
-        for (line, row, remark) in remarks {
-            let place = format!("{}: {}", place(self.matrix, line, row), remark.here);
-            self.warn(remark.code, &remark.text, Some(place));
+        for (line, row, remark) in all {
+            let place = format!("{}: {}", place(self.matrix, line, row), remarks::size(remark));
+            self.warn(remark.code(), &remarks::text(remark), Some(place));
         }
     }
 

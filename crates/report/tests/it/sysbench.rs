@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use analysis::figures::{Figures, OpFigures, Percentiles, Remark, Row, Sla, UnfinishedCell};
+use analysis::figures::{
+    FailedOperations, Figures, OpFigures, Percentiles, Remark, Row, Sla, UnfinishedCell,
+};
 use record::{Run, Status, StepKind, Warning};
 use report::{csv, tables, tables_brief};
 
@@ -315,18 +317,20 @@ fn a_test_with_many_failed_events_is_marked_and_explained() {
     let row = figures.rows.last_mut().unwrap();
     let op = row.ops.get_mut("event").unwrap();
     (op.count, op.failed) = (1, 14_745);
-    row.remarks = vec![Remark {
-        code: "step::failures",
-        text: "operations failed".to_owned(),
-        here: "14745 of 14746".to_owned(),
-        weight: 1.0,
-    }];
+    row.remarks = vec![Remark::Failures(FailedOperations {
+        kind: "event".to_owned(),
+        is_in_warm_up: false,
+        failed: 14_745,
+        all: 14_746,
+        classes: vec!["duplicate_key".to_owned()],
+    })];
     let text = tables_brief(&run(), &figures, PLAIN);
     let table = between(&text, "write: throughput, queries/s\n", "\n\n");
     assert!(words(table, "insert")[2].ends_with('†'), "{table}");
     assert!(table.contains("† more than 1% of the step's main operations failed"));
-    let told = "warning: operations failed [step::failures] (my8040.z11a insert: 14745 of 14746)";
-    assert!(known(&figures).contains(told), "{}", known(&figures));
+    let known = known(&figures);
+    let told = "takes less time [step::failures] (my8040.z11a insert: 14745 of 14746 of kind event, duplicate_key)";
+    assert!(known.contains("warning: operations failed: ") && known.contains(told), "{known}");
 }
 
 #[test]
@@ -363,17 +367,13 @@ fn others_on_the_host_are_one_line_whatever_the_number_of_steps_and_one_where_ta
             (false, _) => 50.0,
         };
         row.metrics.insert("others%", Some(percent));
-        row.remarks = vec![Remark {
-            code: "host::busy",
-            text: "others".to_owned(),
-            here: format!("{percent:.0}%"),
-            weight: percent,
-        }];
+        row.remarks = vec![Remark::OtherPrograms(percent)];
     }
     let known = known(&figures);
     assert_eq!(known.matches("[host::busy]").count(), 1, "{known}");
     assert!(
-        known.contains("others [host::busy] (my8028.z11a scan: 78%; my8028.z11a load: 56%; "),
+        known
+            .contains("measure again [host::busy] (my8028.z11a scan: 78%; my8028.z11a load: 56%; "),
         "{known}"
     );
     assert!(known.contains("[host::uneven] (scan: my8040.z11a 50%, my8028.z11a 78%)"), "{known}");

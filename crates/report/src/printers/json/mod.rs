@@ -5,6 +5,7 @@
 
 mod effects;
 mod history;
+mod run;
 mod text;
 
 use analysis::{
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 
 pub use effects::effects_json;
 pub use history::history_json;
+pub use run::run_json;
 pub use text::json_text;
 
 use crate::model::comparison::{ComparedRun, Comparison, mean_of, pairing_name};

@@ -1,0 +1,99 @@
+//! Remarks on steps, in words.
+
+use analysis::figures::{DELETED_SHARE, OTHERS_PERCENT, Remark, RisingLag};
+
+/// Returns the text of a remark, which is the same for all steps.
+pub(crate) fn text(remark: &Remark) -> String {
+    match remark {
+        Remark::Failures(_) => {
+            "operations failed: a failed operation does less work, and usually takes less time"
+                .to_owned()
+        }
+        Remark::OtherPrograms(_) => format!(
+            "other programs used more than {OTHERS_PERCENT:.0}% of the processors, which slows down the engine and its \
+             clients; stop them and measure again"
+        ),
+        Remark::SharedCounters(_) => {
+            "another program, such as a profiler or the kernel's NMI watchdog, also used the processors' counters, so that \
+             instructions, cycles and misses were counted in a part of the time and are extrapolated; stop it for exact \
+             figures"
+                .to_owned()
+        }
+        Remark::NothingToDelete(_) => format!(
+            "fewer than {:.0}% of the rows to delete existed: the other deletes cost almost nothing, and a faster target \
+             has more of them; load more rows, or shorten the step and its warm-up",
+            100.0 * DELETED_SHARE
+        ),
+        Remark::LagGrows(_) => {
+            "the lag of a replica grows: it can't keep up, and a longer step would end with more lag"
+                .to_owned()
+        }
+        Remark::LagUndecided(_) => {
+            "the lag of a replica ends far above its middle, but may be bounded: make the step longer"
+                .to_owned()
+        }
+    }
+}
+
+/// Returns the size of a remark in its step.
+pub(crate) fn size(remark: &Remark) -> String {
+    match remark {
+        Remark::Failures(failures) => {
+            let when = if failures.is_in_warm_up { "warm-up: " } else { "" };
+            let classes = failures.classes.join(", ");
+            format!(
+                "{when}{} of {} of kind {}, {classes}",
+                failures.failed, failures.all, failures.kind
+            )
+        }
+        Remark::OtherPrograms(percent) => format!("{percent:.0}%"),
+        Remark::SharedCounters(share) => {
+            format!("counted in {:.0}% of the time", 100.0 * share)
+        }
+        Remark::NothingToDelete(share) => format!("{:.0}%", 100.0 * share),
+        Remark::LagGrows(lag) | Remark::LagUndecided(lag) => rising(*lag),
+    }
+}
+
+fn rising(lag: RisingLag) -> String {
+    format!(
+        "from {:.1} s in the second quarter to {:.1} s in the last",
+        lag.second_ms / 1e3,
+        lag.last_ms / 1e3
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::figures::FailedOperations;
+
+    use super::*;
+
+    #[test]
+    fn a_remark_has_its_size_in_the_step() {
+        let failures = |is_in_warm_up, failed, all| {
+            Remark::Failures(FailedOperations {
+                kind: "event".to_owned(),
+                is_in_warm_up,
+                failed,
+                all,
+                classes: vec!["deadlock".to_owned(), "duplicate_key".to_owned()],
+            })
+        };
+        let lag = RisingLag { second_ms: 1230.0, last_ms: 4560.0 };
+        for (remark, expected) in [
+            (
+                failures(false, 14_745, 14_746),
+                "14745 of 14746 of kind event, deadlock, duplicate_key",
+            ),
+            (failures(true, 4, 24), "warm-up: 4 of 24 of kind event, deadlock, duplicate_key"),
+            (Remark::OtherPrograms(77.8), "78%"),
+            (Remark::SharedCounters(0.6), "counted in 60% of the time"),
+            (Remark::NothingToDelete(0.4), "40%"),
+            (Remark::LagGrows(lag), "from 1.2 s in the second quarter to 4.6 s in the last"),
+            (Remark::LagUndecided(lag), "from 1.2 s in the second quarter to 4.6 s in the last"),
+        ] {
+            assert_eq!(size(&remark), expected);
+        }
+    }
+}
