@@ -43,7 +43,8 @@ pub fn run(setup: &Setup) -> Result<bool> {
         passed &= figures(1, bounds, || {
             let mut import = Command::new(&assay);
             import.arg("import").arg(&source).arg("--campaign").arg(&description);
-            let finished = finish(import.arg("--out").arg(&out))?;
+            import.arg("--out").arg(&out);
+            let finished = finish(import)?;
             Ok([finished.used.elapsed_ns as f64 / 1e9, finished.memory_bytes as f64 / 1e6])
         })?;
     }
