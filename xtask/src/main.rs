@@ -38,7 +38,8 @@ usage: cargo xtask test                 install what the tests need; run tidy, a
        cargo xtask readers              fetch the tools with which tests read Assay's output
        cargo xtask bench [NAME]...      run all benchmarks, or the given ones; `--list` lists them
                          [--rounds N]   how often each side of a pair runs, default 5
-                         [--seconds N]  how long each of sysbench's tests runs, default 5";
+                         [--seconds N]  how long each of sysbench's tests runs, default 5
+                         [--campaigns DIR]  published campaigns of other tools, for `import`";
 
 const TASKS: &str = "`test`, `tidy`, `docs`, `builds`, `dist`, `readers` or `bench`";
 

@@ -37,6 +37,7 @@ struct Group {
 pub fn guess(source: &Path) -> Result<String, WalkError> {
     let mut groups: BTreeMap<(Format, usize), Group> = BTreeMap::new();
     let mut unknown: BTreeSet<String> = BTreeSet::new();
+    let mut known: BTreeSet<String> = BTreeSet::new();
     walk(source, &mut |path, content| {
         let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
         match format_of(content) {
@@ -46,14 +47,22 @@ pub fn guess(source: &Path) -> Result<String, WalkError> {
                 let folder = folders.rsplit('/').next().unwrap_or_default();
                 group.folders.insert(folder.to_owned());
                 group.names.insert(with_numbers(name));
+                known.insert(kind_of_name(name));
             }
-            None => drop(unknown.insert(kind_of_name(name))),
+            None => drop(unknown.insert(name.to_owned())),
         }
         Ok(())
     })?;
 
+    // A pattern of unknown files must not match others.
+    let ignored = unknown.iter().map(|name| {
+        let kind = kind_of_name(name);
+        if known.contains(&kind) { name.replace(['{', '}'], "*") } else { kind }
+    });
+    let ignored: BTreeSet<String> = ignored.collect();
+
     let stem = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(campaign(stem.split(".tar").next().unwrap_or("campaign"), &groups, &unknown))
+    Ok(campaign(stem.split(".tar").next().unwrap_or("campaign"), &groups, &ignored))
 }
 
 fn format_of(content: &mut dyn BufRead) -> Option<Format> {

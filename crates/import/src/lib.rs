@@ -48,7 +48,7 @@ mod tests;
 mod text;
 mod writing;
 
-pub use assembly::{Understood, UnderstoodFile, understand};
+pub use assembly::{Fate, Understood, UnderstoodFile, understand};
 pub use campaign::{Campaign, CampaignError};
 pub use explain::explain;
 pub use files::WalkError;

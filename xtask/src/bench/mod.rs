@@ -9,6 +9,7 @@ mod disk;
 mod exact;
 mod heartbeat;
 mod history;
+mod import;
 mod insert;
 mod kv;
 mod lookup;
@@ -55,6 +56,7 @@ heartbeat          what watching a replica costs a primary of PostgreSQL that is
 disk               the floor of the disk that has the builds against fio in turn: random reads, and fdatasync
 kv                 the key-value sequence on RocksDB against db_bench, 1 and 2 clients, and outside of the library
 adapter            RocksDB by its binding against the same library by an adapter: what the C interface costs
+import             published campaigns of other tools in `--campaigns DIR`: their tables cell by cell, time and memory
 report             the HTML report of 28 targets x 10 steps x 8 clients x 3600 s: writing it, and opening it in Chromium
 lag-verdicts       simulated lags of known shapes: how often they are found to grow
 swings             simulated throughputs: how often a period is claimed of noise, or found, and its cause named
@@ -90,6 +92,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "disk" => disk::run(setup),
         "kv" => kv::run(setup),
         "adapter" => adapter::run(setup),
+        "import" => import::run(setup),
         "report" => report::run(setup),
         "verdicts" | "typical-turns" | "lag-verdicts" | "until-decided" | "designs" | "swings" => {
             let example = name.replace('-', "_");
@@ -117,6 +120,8 @@ struct Setup {
     seconds: usize,
     /// A part of the titles of the cases to measure; empty: all.
     only: String,
+    /// The folder of published campaigns; `None`: there is none.
+    campaigns: Option<PathBuf>,
     /// The folder of Assay and its examples, after they have been built.
     built: OnceCell<PathBuf>,
 }
@@ -159,6 +164,7 @@ pub fn run(workspace: Workspace, arguments: &[String]) -> Result<bool> {
         many_round_count: 20,
         seconds: 5,
         only: String::new(),
+        campaigns: None,
         built: OnceCell::new(),
     };
     let mut chosen = Vec::new();
@@ -174,6 +180,10 @@ pub fn run(workspace: Workspace, arguments: &[String]) -> Result<bool> {
             "--only" => {
                 let text = arguments.next().context("`--only` needs a part of a title")?;
                 setup.only.clone_from(text);
+            }
+            "--campaigns" => {
+                let folder = arguments.next().context("`--campaigns` needs a folder")?;
+                setup.campaigns = Some(PathBuf::from(folder));
             }
             name => chosen.push(BENCHMARKS.entry(name)?),
         }

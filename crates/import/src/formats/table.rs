@@ -83,10 +83,6 @@ impl TableReader {
             let at = self.header.iter().position(|name| names.contains(&name.as_str()))?;
             Some(cells[at].to_owned()).filter(|cell| !cell.is_empty())
         };
-        if cells.iter().all(|cell| *cell == "-") {
-            // It separates groups of targets.
-            return Ok(());
-        }
         let version = column(&[VERSION]);
         // A version has dots, which separate build and config in names of targets.
         let versioned = version.as_ref().map(|version| format!("v{}", version.replace('.', "_")));
@@ -202,7 +198,8 @@ impl FormatReader for TableReader {
             self.is_relative = text.contains("relative");
         } else if words.iter().any(known) && words.len() > 1 {
             self.header(line)?;
-        } else if self.is_relative {
+        } else if self.is_relative || words.iter().all(|word| *word == "-") {
+            // Other rows of dashes separate groups of targets.
         } else if words.len() == 1 && with_unit(text).is_none() {
             let place = step_of(text);
             (self.step, self.clients) = (Some(place.step), place.clients);

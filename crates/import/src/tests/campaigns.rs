@@ -178,7 +178,10 @@ fn a_guess_is_a_campaign_that_understands_the_folder() {
     write_target(folder.path(), "a.new");
     let sysbench = fixture(Format::Sysbench);
     write(folder.path(), "x.a.new.pk1/sb.o.scan.range10.dop8", sysbench);
+    write(folder.path(), "x.a.new.pk1/sb.o.vacuum", "done\n");
+    write(folder.path(), "x.a.new.pk1/notes.of.today", "none\n");
     let guessed = guess(folder.path()).unwrap();
+    assert!(guessed.contains("ignore = [\"notes.of.*\", \"sb.o.vacuum\"]"), "{guessed}");
     assert!(guessed.contains("path = \"x.{target}.pk1/sb.o.{step}.dop{clients}\""), "{guessed}");
     let text = text_of(folder.path(), &guessed);
     assert!(text.contains("3 steps have results"), "{guessed}\n{text}");

@@ -219,6 +219,8 @@ fn tables_have_values_of_targets_and_steps() {
 
     let metrics = outcomes(fixture(Format::MetTable), Format::MetTable);
     assert_eq!((metrics[0].kind, metrics[0].metrics["ips"]), (StepKind::Load, 139_860.0));
+    let grouped = format!("{}-\n-\t-\n", fixture(Format::MetTable));
+    assert_eq!(outcomes(&grouped, Format::MetTable).len(), metrics.len());
     let report = outcomes(fixture(Format::DbBenchReport), Format::DbBenchReport);
     assert_eq!(report[0].metrics["lsm_sz"], 20.0);
     assert!(!report[0].metrics.contains_key("rss"), "NA is no value");

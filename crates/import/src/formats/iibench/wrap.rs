@@ -28,7 +28,7 @@ impl Growing {
     pub fn next(&mut self, text: &str, name: &'static str, line: u64) -> Result<u64, Refusal> {
         self.name = name;
         let no_count = || Refusal::at(line, format!("{name} is no count"));
-        let value = text.parse::<i64>().ok().filter(|value| value.abs() < 1 << 60);
+        let value = text.parse::<i64>().ok().filter(|value| value.unsigned_abs() < 1 << 60);
         let value = value.ok_or_else(no_count)?;
         let last = self.last.replace(value).unwrap_or(0);
 
@@ -75,5 +75,6 @@ mod tests {
         assert_eq!(growing.sum, 2_147_574_000);
         assert_eq!(growing.doubt().unwrap().line, Some(7));
         assert!(growing.next("-2147483000", "t_ins", 9).is_err());
+        assert!(growing.next("-9223372036854775808", "t_ins", 10).is_err());
     }
 }
