@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use plan::draft::DraftWorkload;
 
 use super::run::{ExactArg, PlaceArgs};
 
@@ -89,4 +90,14 @@ pub enum WorkloadName {
     Sysbench,
     /// The key-value sequence, on RocksDB and Speedb
     Kv,
+}
+
+impl From<WorkloadName> for DraftWorkload {
+    fn from(name: WorkloadName) -> Self {
+        match name {
+            WorkloadName::Insert => Self::Insert,
+            WorkloadName::Sysbench => Self::Sysbench,
+            WorkloadName::Kv => Self::Kv,
+        }
+    }
 }

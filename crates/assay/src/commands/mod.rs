@@ -11,6 +11,7 @@ pub mod databases;
 pub mod export;
 pub mod history;
 pub mod host;
+pub mod init;
 pub mod install;
 pub mod ls;
 pub mod report;
