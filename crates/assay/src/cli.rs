@@ -24,7 +24,7 @@ pub use self::bisect::BisectArgs;
 pub use self::bundle::BundleArgs;
 pub use self::compare::{AnnotationFormat, Annotations, CompareArgs, METRIC_LIST};
 pub use self::conform::{ConformArgs, ConformCheckArgs};
-pub use self::draft::{InitArgs, VersusArgs, WorkloadName};
+pub use self::draft::{InitArgs, VersusArgs};
 pub use self::export::{ExportArgs, ExportFormat, ExportTable};
 pub use self::history::HistoryArgs;
 pub use self::import::ImportArgs;

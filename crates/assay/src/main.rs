@@ -27,7 +27,6 @@ mod damages;
 mod display;
 #[cfg(test)]
 mod documented;
-mod draft;
 mod exit;
 mod http;
 mod judged;
@@ -81,7 +80,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
     match command {
         // Commands that write plans, check and measure them.
         Command::Versus(args) => commands::versus::versus(&args),
-        Command::Init(args) => commands::versus::init(&args),
+        Command::Init(args) => commands::init::init(&args),
         Command::Run(mut args) => {
             args.resume = args.resume.as_deref().map(one_run).transpose()?;
             commands::run::run(&args.request(), &args.place)

@@ -45,6 +45,7 @@ mod diagnostic;
 #[cfg(test)]
 mod doc_tables;
 mod document;
+pub mod draft;
 mod excerpt;
 mod factors;
 mod insert;

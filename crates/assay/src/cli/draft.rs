@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plan::Reuse;
+use plan::draft::DraftWorkload;
 
 use super::run::{ExactArg, PlaceArgs};
 
@@ -114,4 +115,14 @@ pub enum WorkloadName {
     Sysbench,
     /// The key-value sequence, on RocksDB and Speedb
     Kv,
+}
+
+impl From<WorkloadName> for DraftWorkload {
+    fn from(name: WorkloadName) -> Self {
+        match name {
+            WorkloadName::Insert => Self::Insert,
+            WorkloadName::Sysbench => Self::Sysbench,
+            WorkloadName::Kv => Self::Kv,
+        }
+    }
 }

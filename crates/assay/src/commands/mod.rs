@@ -12,6 +12,7 @@ pub mod export;
 pub mod history;
 pub mod host;
 pub mod import;
+pub mod init;
 pub mod install;
 pub mod ls;
 pub mod report;

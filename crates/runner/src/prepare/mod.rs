@@ -15,10 +15,12 @@
 //! * [`bundled_plan`] says what the plan of a bundle, which may be a stranger's, can't say.
 //! * [`target_builds`] finds the builds that targets on a command line stand for, and [`fetching`]
 //!   downloads those that are missing.
+//! * [`drafts`] writes plans for such targets.
 //! * [`trust`] says whether the author of a record is trusted.
 
 pub mod bundled_plan;
 pub mod commits;
+pub mod drafts;
 pub(crate) mod engines;
 pub mod estimate;
 pub mod fetching;

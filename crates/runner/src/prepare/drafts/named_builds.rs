@@ -2,20 +2,25 @@
 
 use builds::Spec;
 use plan::Engine;
-use runner::failure::usage;
-use runner::prepare::target_builds::{TargetBuild, plan_name};
+use plan::draft::DraftBuild;
 
-use crate::draft::DraftBuild;
+use crate::ground::failure::usage;
+use crate::prepare::target_builds::{TargetBuild, plan_name};
 
 /// Builds with their names in a plan.
-pub(super) struct NamedBuilds {
-    pub(super) builds: Vec<DraftBuild>,
+#[derive(Clone, Debug)]
+pub struct NamedBuilds {
+    /// The builds.
+    pub builds: Vec<DraftBuild>,
     /// The identity of each.
-    pub(super) identities: Vec<String>,
+    pub identities: Vec<String>,
 }
 
 /// Returns the builds with their names in a plan. A missing build keeps its spec.
-pub(super) fn name_builds(
+///
+/// # Errors
+/// The engine of a missing build is not known.
+pub fn name_builds(
     targets: &[String],
     target_builds: Vec<TargetBuild>,
 ) -> anyhow::Result<NamedBuilds> {

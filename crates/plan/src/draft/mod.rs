@@ -2,13 +2,30 @@
 
 use std::fmt::Write as _;
 
-use plan::{Engine, Reuse, key_part, quoted};
-use runner::ExactRequest;
 use words::EngineInterface;
 
-use crate::cli::WorkloadName;
+use crate::{Engine, Reuse, Simulate, UNTIL_DECIDED, key_part, quoted};
+
+/// A workload of which a plan can be drafted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DraftWorkload {
+    /// The Insert Benchmark.
+    Insert,
+    /// The microbenchmarks of sysbench.
+    Sysbench,
+    /// The key-value sequence.
+    Kv,
+}
+
+/// Exact cells of a plan to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DraftExact {
+    /// What is simulated beside instructions; `None`: nothing that is named.
+    pub simulate: Option<Simulate>,
+}
 
 /// The workload section of a new plan.
+#[derive(Debug)]
 pub struct Template {
     /// The workload's name, capitalized for the beginning of a sentence.
     pub title: &'static str,
@@ -22,27 +39,27 @@ pub struct Template {
     pub engines: &'static str,
 }
 
-/// The workloads, in the order of [`WorkloadName`]. Steps last a second or two: starts of a server
+/// The workloads, in the order of [`DraftWorkload`]. Steps last a second or two: starts of a server
 /// differ by more than turns do, so many repeats of short steps show more than few of long ones
 /// (`docs/turns.md`).
 const TEMPLATES: [Template; 3] = [
     Template {
         title: "The Insert Benchmark",
-        text: include_str!("draft/insert.toml"),
+        text: include_str!("insert.toml"),
         blanks: &[("rows", ["200k", "20k"]), ("writes", ["50k", "10k"]), ("time", ["2s", "600ms"])],
         runs_on: |_| true,
         engines: "all engines",
     },
     Template {
         title: "The sysbench microbenchmarks",
-        text: include_str!("draft/sysbench.toml"),
+        text: include_str!("sysbench.toml"),
         blanks: &[("rows", ["200k", "20k"]), ("time", ["1s", "600ms"])],
         runs_on: |engine| engine.facts().interface == EngineInterface::Sql,
         engines: "servers and SQLite",
     },
     Template {
         title: "The key-value sequence",
-        text: include_str!("draft/kv.toml"),
+        text: include_str!("kv.toml"),
         blanks: &[
             ("rows", ["500k", "100k"]),
             ("time", ["1s", "600ms"]),
@@ -61,17 +78,14 @@ pub const BASE: &str = "base";
 fn options_of(engine: Engine) -> (&'static str, Option<[&'static str; 3]>) {
     match engine {
         Engine::Postgres => {
-            (include_str!("draft/postgres.toml"), Some(["sync", "synchronous_commit", "on"]))
+            (include_str!("postgres.toml"), Some(["sync", "synchronous_commit", "on"]))
         }
-        Engine::Mysql => (
-            include_str!("draft/mysql.toml"),
-            Some(["sync", "innodb_flush_log_at_trx_commit", "1"]),
-        ),
-        Engine::Sqlite => {
-            (include_str!("draft/sqlite.toml"), Some(["full", "synchronous", "full"]))
+        Engine::Mysql => {
+            (include_str!("mysql.toml"), Some(["sync", "innodb_flush_log_at_trx_commit", "1"]))
         }
+        Engine::Sqlite => (include_str!("sqlite.toml"), Some(["full", "synchronous", "full"])),
         Engine::RocksDb => {
-            (include_str!("draft/rocksdb.toml"), Some(["lz4", "compression", "kLZ4Compression"]))
+            (include_str!("rocksdb.toml"), Some(["lz4", "compression", "kLZ4Compression"]))
         }
         Engine::Library | Engine::Null => ("", None),
     }
@@ -132,19 +146,22 @@ impl DraftRepeats {
             Self::UntilDecided { minutes } => format!(
                 "repeats = {}  # of each target, in turn\n\
                  time = \"{minutes}m\"  # at most\n",
-                quoted(plan::UNTIL_DECIDED)
+                quoted(UNTIL_DECIDED)
             ),
         }
     }
 }
 
 /// The contents of a plan to write.
+#[derive(Debug)]
 pub struct Draft<'a> {
     /// The comment at its beginning.
     pub head: String,
+    /// The workload.
     pub template: &'static Template,
     /// The steps are short, and show only large changes.
     pub is_quick: bool,
+    /// The builds, at least one.
     pub builds: &'a [DraftBuild],
     /// The numbers of clients.
     pub clients: &'a [u32],
@@ -157,15 +174,15 @@ pub struct Draft<'a> {
     /// The cells that share one load.
     pub reuse: Reuse,
     /// Each target has exact cells.
-    pub exact: Option<ExactRequest>,
+    pub exact: Option<DraftExact>,
 }
 
 impl Template {
     /// Returns the template of a workload, or of the engine's default workload.
-    pub fn of(workload: Option<WorkloadName>, engine: Engine) -> &'static Self {
+    pub fn of(workload: Option<DraftWorkload>, engine: Engine) -> &'static Self {
         let default = match engine.facts().interface {
-            EngineInterface::Keys => WorkloadName::Kv,
-            EngineInterface::Sql => WorkloadName::Insert,
+            EngineInterface::Keys => DraftWorkload::Kv,
+            EngineInterface::Sql => DraftWorkload::Insert,
         };
         &TEMPLATES[workload.unwrap_or(default) as usize]
     }
@@ -322,7 +339,7 @@ mod tests {
                         exact: None,
                     };
                     let text = draft.text(DraftRepeats::Count(7));
-                    let (plan, warnings) = plan::parse("draft.toml", &text, &[])
+                    let (plan, warnings) = crate::parse("draft.toml", &text, &[])
                         .unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
                     assert!(warnings.is_empty(), "{warnings:?}\n{text}");
                     assert!(!text.contains(['{', '}']) || *engine == Engine::RocksDb, "{text}");
