@@ -48,6 +48,10 @@ pub(crate) fn passage(comparison: &Comparison<'_>) -> Passage {
 
     let answer = Answer::new(figures, compared, effects, findings);
     let mut said = AnswerWriter::new(&answer, figures).passage();
+    // Nobody can add repeats to what another tool measured.
+    if run.imported.is_some() {
+        said.remedy = None;
+    }
     if let Some(incomplete) = incomplete(figures) {
         said.heading = format!("{incomplete} {}", said.heading);
     }
