@@ -116,16 +116,14 @@ impl<'a> AnswerWriter<'a> {
 
         // Of the means of several targets, one often differs by chance: it heads no answer.
         let is_only = self.answer.targets.len() == 1;
+        let (first, last) = if is_only { (together, None) } else { (None, together) };
+
         let mut said: Vec<String> = Vec::new();
-        if is_only {
-            said.extend(together.clone());
-        }
+        said.extend(first);
         said.extend(hidden_cost);
         said.extend(self.shown_costs());
         said.extend(steps);
-        if !is_only {
-            said.extend(together);
-        }
+        said.extend(last);
 
         let is_shown = self.answer.targets.iter().any(|target| target.largest().is_some());
         let of_turns = self.of_turns();
