@@ -57,7 +57,7 @@ impl Cli {
     /// Reads the arguments of this process.
     ///
     /// # Errors
-    /// They are wrong, or ask for help or the version.
+    /// The arguments are wrong, or ask for help or the version.
     pub fn read() -> Result<Self, clap::Error> {
         let matches = groups::with_groups(Self::command()).try_get_matches()?;
         Self::from_arg_matches(&matches)

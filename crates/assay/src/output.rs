@@ -93,7 +93,7 @@ static COLORS: OnceLock<Colors> = OnceLock::new();
 
 /// Colors text from now on as the command line says.
 pub fn use_colors(colors: Colors) {
-    // It is said once.
+    // The command line is read once.
     let _ = COLORS.set(colors);
 }
 

@@ -12,7 +12,7 @@ use crate::text::Lines;
 /// The number of lines by which a format is recognized.
 const HEAD_LINES: usize = 400;
 
-/// What separates parts of names.
+/// The characters between parts of names.
 const SEPARATORS: [char; 3] = ['.', '_', '-'];
 
 /// The beginnings of parts of names that have the number of clients behind them.
@@ -33,7 +33,7 @@ struct Group {
 /// Returns a campaign in TOML for the files of a folder or an archive.
 ///
 /// # Errors
-/// It can't be read.
+/// The folder or archive can't be read.
 pub fn guess(source: &Path) -> Result<String, WalkError> {
     let mut groups: BTreeMap<(Format, usize), Group> = BTreeMap::new();
     let mut unknown: BTreeSet<String> = BTreeSet::new();
@@ -172,7 +172,7 @@ fn target_pattern(folders: &BTreeSet<String>) -> String {
     )
 }
 
-/// What names have in common.
+/// The common part of names.
 enum Varying {
     Same(String),
     Between { before: String, after: String },

@@ -42,7 +42,7 @@ pub enum Caveat {
     OneConnection,
     /// One of the two missed the rate of writes.
     MissedWrites {
-        /// It was the base.
+        /// The base missed it, not the target.
         is_base: bool,
     },
     /// The step before left different amounts of work.
@@ -87,7 +87,7 @@ pub enum Caveat {
     OtherEngines,
     /// Settings differ as well as the version, or the build.
     OtherSettings {
-        /// It is the version that differs.
+        /// The version differs, not only the build.
         has_other_version: bool,
     },
     /// Several settings differ.

@@ -126,7 +126,7 @@ pub struct AtFloorStep {
     pub who: String,
     /// The step.
     pub step: String,
-    /// Its requests per second, in percent of the floor.
+    /// Requests per second, in percent of the floor.
     pub percent: f64,
     /// The floor.
     pub floor: FloorRate,

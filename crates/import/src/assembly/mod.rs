@@ -35,16 +35,16 @@ pub struct UnderstoodFile {
     pub path: String,
     /// The cell and the step, in words.
     pub place: String,
-    /// What was made of it.
+    /// The outcome of reading it.
     pub fate: Fate,
-    /// What is doubtful.
+    /// Doubts about it.
     pub doubts: Vec<Doubt>,
 }
 
-/// What was made of a file.
+/// The outcome of reading a file.
 #[derive(Clone, Debug)]
 pub enum Fate {
-    /// It was read.
+    /// The file was read.
     Read {
         /// The format.
         format: Format,
@@ -57,7 +57,7 @@ pub enum Fate {
     Ignored,
     /// No pattern of the campaign matches.
     Unknown,
-    /// It was refused.
+    /// The file was refused.
     Refused(Refusal),
 }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::formats::{Format, FormatOptions};
 pub use pattern::Pattern;
 
-/// What is wrong with a description.
+/// A fault of a description.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct CampaignError(String);
@@ -52,13 +52,13 @@ pub struct Campaign {
     /// The files.
     #[serde(default)]
     pub files: Vec<FilesRule>,
-    /// What is known about steps, by patterns of their names.
+    /// Facts about steps, by patterns of their names.
     #[serde(default)]
     pub steps: toml::Table,
-    /// What is known about targets, by patterns of their names.
+    /// Facts about targets, by patterns of their names.
     #[serde(default)]
     pub targets: toml::Table,
-    /// What is known about runs, by their names.
+    /// Facts about runs, by their names.
     #[serde(default)]
     pub runs: BTreeMap<String, RunRule>,
     /// The tables that the author published.
@@ -107,7 +107,7 @@ pub struct FilesRule {
     pattern: Option<Pattern>,
 }
 
-/// What is known about steps.
+/// Facts about steps.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StepRule {
@@ -135,7 +135,7 @@ pub enum RuleKind {
     Query,
 }
 
-/// What is known about targets.
+/// Facts about targets.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TargetRule {
@@ -147,7 +147,7 @@ pub struct TargetRule {
     pub version: Option<String>,
 }
 
-/// What is known about a run.
+/// Facts about a run.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RunRule {
@@ -193,7 +193,7 @@ pub struct Place {
     pub client: Option<u32>,
 }
 
-/// How a campaign sees a path.
+/// The part of a path in a campaign.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seen {
     /// The file is left out knowingly.
@@ -204,7 +204,7 @@ pub enum Seen {
     File {
         /// The index of its rule.
         rule: usize,
-        /// Its place.
+        /// The file's place.
         place: Place,
     },
 }
@@ -213,7 +213,7 @@ impl Campaign {
     /// Reads a description.
     ///
     /// # Errors
-    /// It is not TOML, has unknown keys, or a wrong pattern.
+    /// The text is not TOML, has unknown keys, or a wrong pattern.
     pub fn parse(text: &str) -> Result<Self, CampaignError> {
         let mut campaign: Self =
             toml::from_str(text).map_err(|error| CampaignError(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What db_bench prints: a result for each benchmark, with its histogram, and the library's
+//! The output of db_bench: a result for each benchmark, with its histogram, and the library's
 //! statistics where the benchmark `stats` follows.
 
 mod statistics;

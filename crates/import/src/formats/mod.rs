@@ -33,7 +33,7 @@ const HEAD_LINES: usize = 400;
 pub enum Format {
     /// sysbench.
     Sysbench,
-    /// What pgbench prints.
+    /// The output of pgbench.
     Pgbench,
     /// `pgbench --log`.
     PgbenchLog,
@@ -41,7 +41,7 @@ pub enum Format {
     PgbenchAggregate,
     /// A client of the Insert Benchmark.
     Iibench,
-    /// What db_bench prints.
+    /// The output of db_bench.
     #[serde(rename = "db_bench")]
     DbBench,
     /// Reports of `benchmark.sh`.
@@ -127,7 +127,7 @@ impl Format {
     }
 }
 
-/// What a campaign says about a file.
+/// The facts of a campaign about a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FormatOptions {
     /// The disk of the database.
@@ -145,7 +145,7 @@ pub struct FormatOptions {
 pub struct ReadFile {
     /// The format.
     pub format: Format,
-    /// What it holds.
+    /// The contents of the file.
     pub reading: Reading,
     /// The number of lines.
     pub lines: u64,

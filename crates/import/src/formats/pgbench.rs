@@ -1,4 +1,4 @@
-//! What pgbench prints, also with `--progress`.
+//! The output of pgbench, also with `--progress`.
 
 use record::{Counter, OpRole, StepKind};
 

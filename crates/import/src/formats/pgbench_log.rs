@@ -18,7 +18,7 @@ const SECONDS_MAX: i64 = 60 * 86_400;
 /// Seconds since 1970 of the first believable log, and of the last.
 const EPOCH: std::ops::Range<i64> = 0..4_102_444_800;
 
-/// What happened in one second of one client.
+/// The operations of one client in one second.
 #[derive(Default)]
 struct Counts {
     ok: u64,

@@ -1,4 +1,4 @@
-//! What a file holds, in the terms of the record.
+//! The contents of a file, in the terms of the record.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) trait FormatReader {
     fn end(self: Box<Self>) -> Result<Reading, Refusal>;
 }
 
-/// What one file holds.
+/// The contents of one file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// Facts about what was measured.
@@ -32,7 +32,7 @@ pub struct Reading {
     pub host: Option<HostSamples>,
     /// Events that were counted over the whole step, such as those of `perf stat`.
     pub events: Vec<Counter>,
-    /// What is doubtful.
+    /// Doubts about the file.
     pub doubts: Vec<Doubt>,
 }
 
@@ -109,9 +109,9 @@ pub struct Outcome {
     pub engine_version: Option<String>,
     /// The throughput as the tool prints it.
     pub printed_rate: Option<f64>,
-    /// It is a value of a table: its files are not there.
+    /// The value of a table whose files are not there.
     pub is_of_table: bool,
-    /// It is a part of the operations of a step: parts add up.
+    /// A part of the operations of a step: parts add up.
     pub is_part: bool,
     /// The second since 1970 from which its seconds count.
     pub begins_unix_s: Option<i64>,

@@ -11,7 +11,7 @@ pub struct Raw<'a> {
     steps: Vec<(&'a StepKey, &'a FoundStep, Outcome)>,
 }
 
-/// What a table says about a step.
+/// The cells of a table about a step.
 struct Wanted<'a> {
     target: Option<&'a str>,
     step: &'a str,

@@ -1,4 +1,4 @@
-//! What is doubtful in a file, and what is wrong with it.
+//! Doubts about a file, and its faults.
 
 /// A doubt about the contents of a file, which is read nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -45,7 +45,7 @@ pub fn columns() -> Vec<HostColumn<'static>> {
     names.map(|name| HostColumn { name, cumulative: true }).collect()
 }
 
-/// What is needed to make rows of samples.
+/// The facts from which rows of samples are made.
 pub struct HostFacts {
     /// The processors; `None`: unknown, so that there is no CPU time.
     pub cpus: Option<u32>,

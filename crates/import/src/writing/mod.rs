@@ -58,7 +58,7 @@ struct PlacedStep<'a> {
     key: &'a StepKey,
     found: &'a FoundStep,
     outcome: Outcome,
-    /// What is doubtful about several files together.
+    /// Doubts about several files together.
     doubt: Option<Doubt>,
 }
 

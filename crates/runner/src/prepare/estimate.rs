@@ -122,11 +122,11 @@ pub struct StepTime {
     pub name: String,
     /// The time, with its warm-up.
     pub time: Duration,
-    /// What the time rests on.
+    /// The basis of the time.
     pub basis: Basis,
 }
 
-/// What an estimated time rests on.
+/// The basis of an estimated time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// The plan gives it.

@@ -1,5 +1,5 @@
-//! What an earlier run took: the time of its steps and the size of its databases, on which an
-//! estimate of a like plan rests.
+//! The times of an earlier run's steps and the sizes of its databases, on which an estimate of a
+//! like plan rests.
 //!
 //! The run may have had fewer rows. Each of its steps says how much longer it took than an estimate
 //! without it says, and a step of the new plan is expected to take that much longer, too.

@@ -37,7 +37,7 @@ enum Report {
     Here,
     /// Its load has ended, or failed before it was ready: it asks to work alone.
     Asks,
-    /// Its database has been kept.
+    /// The cell's database has been kept.
     HasDatabase,
     /// Its load is ready.
     Ready { number: usize },

@@ -97,7 +97,7 @@ impl ReadyLoad {
 /// What a cell does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// It begins when another cell has made its database.
+    /// The cell begins when another one has made its database.
     Waits { for_cell: usize },
     /// It waits until it may work alone.
     Asks,
