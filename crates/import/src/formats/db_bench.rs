@@ -28,6 +28,12 @@ const KINDS: [(&str, StepKind, &str, OpRole); 13] = [
     ("", StepKind::Query, "get", OpRole::Get),
 ];
 
+/// Returns the number of keys that were found: `816230` of `(816230 of 1000000 found)`.
+fn hits_in(rest: &str) -> Option<&str> {
+    let (_, in_brackets) = rest.split_once('(')?;
+    in_brackets.split(' ').next()
+}
+
 /// Returns the kind of a benchmark, its operation, and the role of that.
 pub(crate) fn kind_of(benchmark: &str) -> (StepKind, &'static str, OpRole) {
     let mut kinds = KINDS.iter();
@@ -78,15 +84,17 @@ impl DbBenchReader {
 
         let micros = measure(micros, "micros/op", number)?;
         let rate = measure(rate, "ops/sec", number)?;
+
         let (kind, op, role) = kind_of(name);
         let mut outcome = Outcome::of(kind, op, role);
         outcome.step = Some(self.next_name(name));
         outcome.line = number;
 
-        let found = rest.split_once("of ").and_then(|(_, found)| found.split(' ').next());
-        let operations = match (before("operations"), found) {
+        // Older versions print neither operations nor seconds, but `(816230 of 1000000 found)`.
+        let tried = rest.split_once("of ").and_then(|(_, tried)| tried.split(' ').next());
+        let operations = match (before("operations"), tried) {
             (Some(operations), _) => Some(count(operations, "operations", number)?),
-            (None, Some(found)) => count(found, "operations", number).ok(),
+            (None, Some(tried)) => count(tried, "operations", number).ok(),
             (None, None) => self.entries.filter(|_| kind == StepKind::Load),
         };
         let seconds = match before("seconds") {
@@ -103,13 +111,14 @@ impl DbBenchReader {
             _ => {}
         }
         outcome.printed_rate = Some(rate);
-        // `(816230 of 1000000 found)`
-        let hits = rest.split_once('(').filter(|_| found.is_some());
-        let hits = hits.and_then(|(_, rest)| rest.split(' ').next());
-        if let Some(hits) = hits {
+
+        if tried.is_some()
+            && let Some(hits) = hits_in(rest)
+        {
             let hits = count(hits, "found", number)? as f64;
             outcome.counters.push(Counter::gauge("found_count", hits));
         }
+
         // The printed rate is the one that people know, and is whole.
         let name = if kind == StepKind::Load { "ips" } else { "qps" };
         outcome.metrics.insert(name.to_owned(), rate);
