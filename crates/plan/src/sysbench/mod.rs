@@ -472,20 +472,25 @@ fn report_unused(cx: &mut Context<'_>, known: &Known, names: &StepNames<Kind>) {
     }
 }
 
-/// Reports suffixes that look like arguments but set none.
+/// Reports suffixes that look like arguments but set none, such as `rnage100` in
+/// `range-covered-pk.rnage100`: the step would run with the default of `range`.
 fn report_suffixes(cx: &mut Context<'_>, known: &Known, names: &StepNames<Kind>) {
     for (name, place) in &names.value {
         let Kind::Run { test, argument: None } = name.kind else {
             continue;
         };
+
         let suffix = name.name.rsplit_once('.').map_or("", |(_, suffix)| suffix);
         let word = suffix.trim_end_matches(|c: char| c.is_ascii_digit());
+        let has_value = word != suffix;
+
         let mut own: Vec<&str> = Vec::new();
         for argument in known.test(test).iter().flat_map(|test| &test.arguments) {
             own.push(&argument.name);
         }
-        let similar = nearest(word, &own).or_else(|| nearest(word, &["range"]));
-        if similar.is_none() || word.is_empty() || word == suffix {
+        let looks_like_argument =
+            nearest(word, &own).is_some() || nearest(word, &["range"]).is_some();
+        if word.is_empty() || !has_value || !looks_like_argument {
             continue;
         }
 

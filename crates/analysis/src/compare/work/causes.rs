@@ -147,26 +147,27 @@ impl Blame<'_> {
     fn share_by_callers(&self, caller: usize, callee: usize, change: f64) -> f64 {
         let Union { base, target, .. } = self.union;
         let before = base.called[caller];
+        let after = target.called[caller];
 
-        match [before, target.called[caller]] {
-            [0.0, 0.0] => 0.0,
-            [0.0, _] | [_, 0.0] => 1.0,
-            [_, after] if self.is_countable(caller) => {
-                if (after / before - 1.0).abs() < COUNT_CHANGE_MIN {
-                    return 0.0;
-                }
+        if before == 0.0 && after == 0.0 {
+            return 0.0;
+        }
+        // A caller that is only in one of both brings or takes all of its calls.
+        if before == 0.0 || after == 0.0 {
+            return 1.0;
+        }
+        if !self.is_countable(caller) || (after / before - 1.0).abs() < COUNT_CHANGE_MIN {
+            return 0.0;
+        }
 
-                let each = base.calls(caller, callee).count / before;
-                let share = part_of(change, (after - before) * each) / change;
-                if share >= NEARLY_ALL {
-                    1.0
-                } else if share <= 1.0 - NEARLY_ALL {
-                    0.0
-                } else {
-                    share
-                }
-            }
-            _ => 0.0,
+        let calls_each = base.calls(caller, callee).count / before;
+        let share = part_of(change, (after - before) * calls_each) / change;
+        if share >= NEARLY_ALL {
+            1.0
+        } else if share <= 1.0 - NEARLY_ALL {
+            0.0
+        } else {
+            share
         }
     }
 }
