@@ -28,7 +28,6 @@
 //! `docs/statistics.md` explains the computations, what they rest on, and where they fail.
 
 mod anova;
-mod blocks;
 mod borrowed;
 pub(crate) mod databases;
 mod decision;
@@ -41,6 +40,7 @@ mod equality;
 mod estimate;
 pub(crate) mod family;
 mod gate;
+mod halves;
 pub(crate) mod initial_tree;
 mod looks;
 mod matching;

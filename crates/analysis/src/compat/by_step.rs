@@ -92,7 +92,7 @@ fn as_targets(row: &Row, pairs: &[StepPair]) -> Vec<Row> {
                     // A step that the user names is shown.
                     reported: true,
                     // Steps of one cell took no turns with each other.
-                    turn_blocks: Vec::new(),
+                    half_blocks: Vec::new(),
                     ..row.clone()
                 });
             }

@@ -18,7 +18,7 @@ use super::operation::MainOperation;
 use super::series::Series;
 use super::sla::Sla;
 use super::swing::Swing;
-use super::turns::{TurnBlock, TurnTotals};
+use super::turns::{HalfBlock, TurnTotals};
 use super::waits::Waits;
 use crate::figures::{Lag, Looks, Quality, Remark, SettleWork, Size, StepEvents, step_figures};
 use crate::settings::Settings;
@@ -199,9 +199,9 @@ pub struct Row {
     /// What it did and used in its turns; `None` in a step without turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_totals: Option<TurnTotals>,
-    /// Its work in each block of turns; empty in a step without turns.
+    /// Its work in each half of a block of turns; empty in a step without turns.
     #[serde(skip)]
-    pub turn_blocks: Vec<TurnBlock>,
+    pub half_blocks: Vec<HalfBlock>,
     /// The figures are valid.
     pub valid: bool,
     /// The reasons for which they are not valid.

@@ -1,49 +1,49 @@
-//! Compares two targets block by block, where they took turns with each other.
+//! Compares two targets turn by turn, where they took turns with each other.
 //!
-//! Both met the same machine in each block. So the ratio of a typical turn is what is typical of the
-//! ratios of blocks, and not the ratio of what is typical of each target. How much blocks differ
-//! says how exact the ratio of one repeat is.
+//! Both met the same machine in each half of a block, and used the same processors. So the ratio of a
+//! typical turn is what is typical of the ratios of halves, and not the ratio of what is typical of
+//! each target. How much these ratios differ says how exact that of one repeat is.
 
 use std::collections::BTreeMap;
 
 use super::mean::{mean, variance};
 use super::metric::{OWN_CPU, THROUGHPUT};
 use crate::figures::typical::{
-    BLOCKS_MIN, TRIMMED_SHARE, ln_cpu, ln_mean_rate, ln_rate, trimmed, trimmed_mean, whole,
+    TRIMMED_SHARE, TURNS_MIN, ln_cpu, ln_mean_rate, ln_rate, trimmed, trimmed_mean,
 };
-use crate::figures::{STEADINESS, TYPICAL_CPU, TYPICAL_RATE, TurnBlock};
+use crate::figures::{HalfBlock, STEADINESS, TYPICAL_CPU, TYPICAL_RATE};
 
-/// A figure of a block.
-type Figure = fn(&TurnBlock) -> f64;
+/// A figure of a turn.
+type Figure = fn(&HalfBlock) -> f64;
 
-/// The blocks in which two targets had all of their turns.
-pub(super) struct BlockPairs<'b> {
-    base: Vec<&'b TurnBlock>,
-    target: Vec<&'b TurnBlock>,
+/// The halves of blocks in which two targets both had a turn.
+pub(super) struct HalfPairs {
+    base: Vec<HalfBlock>,
+    target: Vec<HalfBlock>,
 }
 
-impl<'b> BlockPairs<'b> {
-    pub fn new(base: &'b [TurnBlock], target: &'b [TurnBlock]) -> Self {
-        let by_number: BTreeMap<u32, &TurnBlock> =
-            whole(target).into_iter().map(|block| (block.block, block)).collect();
+impl HalfPairs {
+    pub fn new(base: &[HalfBlock], target: &[HalfBlock]) -> Self {
+        let by_number: BTreeMap<(u32, u32), &HalfBlock> =
+            target.iter().map(|half| ((half.block, half.half), half)).collect();
 
         let mut pairs = Self { base: Vec::new(), target: Vec::new() };
-        for of_base in whole(base) {
-            if let Some(&of_target) = by_number.get(&of_base.block) {
-                pairs.base.push(of_base);
-                pairs.target.push(of_target);
+        for of_base in base {
+            if let Some(&of_target) = by_number.get(&(of_base.block, of_base.half)) {
+                pairs.base.push(*of_base);
+                pairs.target.push(*of_target);
             }
         }
         pairs
     }
 
-    /// Returns whether the blocks are enough to say what is typical, and how they differ.
+    /// Returns whether the turns are enough to say what is typical, and how they differ.
     pub fn are_enough(&self) -> bool {
-        self.base.len() >= BLOCKS_MIN
+        self.base.len() >= TURNS_MIN
     }
 
     /// Returns target / base of a figure of a typical turn; zero if either target did nothing in a
-    /// fifth of the blocks; `None` if they have too few blocks in common, or the figure is unknown.
+    /// fifth of the turns; `None` if they have too few in common, or the figure is unknown.
     pub fn ratio(&self, metric: &str) -> Option<f64> {
         let ln_ratio = match metric {
             TYPICAL_CPU => self.typical_ln_ratio(ln_cpu)?,
@@ -58,24 +58,24 @@ impl<'b> BlockPairs<'b> {
         Some(if ln_ratio.is_finite() { ln_ratio.exp() } else { 0.0 })
     }
 
-    /// Returns the trimmed mean of the blocks' differences of a logarithm; `None` with too few.
+    /// Returns the trimmed mean of the turns' differences of a logarithm; `None` with too few.
     fn typical_ln_ratio(&self, logarithm: Figure) -> Option<f64> {
         trimmed_mean(self.ln_ratios(logarithm).into_iter())
     }
 
-    /// Returns the standard error of the logarithm of a ratio, as the spread of the blocks tells;
-    /// `None` with too few blocks, and for metrics that blocks don't have.
+    /// Returns the standard error of the logarithm of a ratio, as the spread of the turns tells;
+    /// `None` with too few turns, and for metrics that turns don't have.
     ///
-    /// An influence is how much a block moves the ratio, and the error is that of their mean (Hampel
+    /// An influence is how much a turn moves the ratio, and the error is that of their mean (Hampel
     /// 1974).
     pub fn error(&self, metric: &str) -> Option<f64> {
         if !self.are_enough() {
             return None;
         }
 
-        let operations: Figure = |block| block.operations as f64;
-        let seconds: Figure = |block| block.seconds;
-        let cpu_seconds: Figure = |block| block.cpu_seconds.unwrap_or(f64::NAN);
+        let operations: Figure = |half| half.operations as f64;
+        let seconds: Figure = |half| half.seconds;
+        let cpu_seconds: Figure = |half| half.cpu_seconds.unwrap_or(f64::NAN);
 
         let influences = match metric {
             THROUGHPUT => self.influences_on_all(operations, seconds),
@@ -94,13 +94,13 @@ impl<'b> BlockPairs<'b> {
         error.is_finite().then_some(error)
     }
 
-    /// Returns the difference of a logarithm between target and base in each block.
+    /// Returns the difference of a logarithm between target and base in each half.
     fn ln_ratios(&self, logarithm: Figure) -> Vec<f64> {
         let pairs = self.base.iter().zip(&self.target);
         pairs.map(|(base, target)| logarithm(target) - logarithm(base)).collect()
     }
 
-    /// Returns the influence of each block on the logarithm of the ratio over all blocks.
+    /// Returns the influence of each turn on the logarithm of the ratio over all turns.
     fn influences_on_all(&self, numerator: Figure, denominator: Figure) -> Vec<f64> {
         let of_base = influences_on_quotient(&self.base, numerator, denominator);
         let of_target = influences_on_quotient(&self.target, numerator, denominator);
@@ -108,15 +108,15 @@ impl<'b> BlockPairs<'b> {
     }
 }
 
-/// Returns the influence of each block on the logarithm of a quotient of sums over all blocks, to
+/// Returns the influence of each turn on the logarithm of a quotient of sums over all turns, to
 /// first order (Cochran 1977, section 6.3).
 fn influences_on_quotient(
-    blocks: &[&TurnBlock],
+    halves: &[HalfBlock],
     numerator: Figure,
     denominator: Figure,
 ) -> Vec<f64> {
-    let numerators: Vec<f64> = blocks.iter().map(|block| numerator(block)).collect();
-    let denominators: Vec<f64> = blocks.iter().map(|block| denominator(block)).collect();
+    let numerators: Vec<f64> = halves.iter().map(numerator).collect();
+    let denominators: Vec<f64> = halves.iter().map(denominator).collect();
     let (mean_numerator, mean_denominator) = (mean(&numerators), mean(&denominators));
 
     let pairs = numerators.iter().zip(&denominators);
@@ -146,14 +146,14 @@ fn influences_on_typical(values: &[f64]) -> Option<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::typical::tests::blocks;
+    use crate::figures::typical::tests::halves;
 
-    fn ratio(metric: &str, base: &[TurnBlock], target: &[TurnBlock]) -> Option<f64> {
-        BlockPairs::new(base, target).ratio(metric)
+    fn ratio(metric: &str, base: &[HalfBlock], target: &[HalfBlock]) -> Option<f64> {
+        HalfPairs::new(base, target).ratio(metric)
     }
 
-    fn error(metric: &str, base: &[TurnBlock], target: &[TurnBlock]) -> f64 {
-        BlockPairs::new(base, target).error(metric).unwrap()
+    fn error(metric: &str, base: &[HalfBlock], target: &[HalfBlock]) -> f64 {
+        HalfPairs::new(base, target).error(metric).unwrap()
     }
 
     #[track_caller]
@@ -166,17 +166,17 @@ mod tests {
     fn a_stall_is_in_the_ratio_of_steadiness_alone() {
         let mut operations = [100; 20];
         operations[3..6].fill(0);
-        let (base, stalled) = (blocks(&[50; 20]), blocks(&operations));
+        let (base, stalled) = (halves(&[50; 20]), halves(&operations));
         assert_near(ratio(TYPICAL_RATE, &base, &stalled), 2.0);
         assert_near(ratio(STEADINESS, &base, &stalled), 0.85);
-        assert_near(ratio(TYPICAL_CPU, &base, &blocks(&[100; 20])), 0.5);
+        assert_near(ratio(TYPICAL_CPU, &base, &halves(&[100; 20])), 0.5);
     }
 
     #[test]
-    fn what_both_meet_in_a_block_is_in_no_ratio() {
-        let common: Vec<u64> = (0..40).map(|block| 100 + 400 * (block % 7)).collect();
+    fn what_both_meet_in_a_half_is_in_no_ratio() {
+        let common: Vec<u64> = (0..40).map(|half| 100 + 400 * (half % 7)).collect();
         let twice: Vec<u64> = common.iter().map(|operations| 2 * operations).collect();
-        let (base, target) = (blocks(&common), blocks(&twice));
+        let (base, target) = (halves(&common), halves(&twice));
         assert_near(ratio(TYPICAL_RATE, &base, &target), 2.0);
         assert_near(ratio(STEADINESS, &base, &target), 1.0);
         assert!(error(THROUGHPUT, &base, &target) < 1e-12);
@@ -184,11 +184,11 @@ mod tests {
 
     /// Whole values from -10 to 10 percent: replaced beyond 6 where the ends don't count.
     #[test]
-    fn the_error_of_a_ratio_is_that_of_the_mean_of_its_blocks() {
+    fn the_error_of_a_ratio_is_that_of_the_mean_of_its_turns() {
         let ratios: Vec<f64> = (-10..=10).map(|value| f64::from(value) / 100.0).collect();
         let operations: Vec<u64> =
             ratios.iter().map(|ratio| (1e9 * ratio.exp()).round() as u64).collect();
-        let (base, target) = (blocks(&[1_000_000_000; 21]), blocks(&operations));
+        let (base, target) = (halves(&[1_000_000_000; 21]), halves(&operations));
 
         let replaced: Vec<f64> = ratios.iter().map(|ratio| ratio.clamp(-0.06, 0.06)).collect();
         let typical = (variance(&replaced) / 21.0).sqrt() / 0.6;
@@ -205,44 +205,44 @@ mod tests {
     fn a_stall_makes_the_error_of_steadiness_and_not_of_the_typical_rate() {
         let mut operations = [100; 20];
         operations[3] = 0;
-        let (base, stalled) = (blocks(&[100; 20]), blocks(&operations));
+        let (base, stalled) = (halves(&[100; 20]), halves(&operations));
         assert!(error(TYPICAL_RATE, &base, &stalled) < 1e-12);
 
-        // One block of twenty: a share of 5 % with an error of 5 %.
+        // One turn of twenty: a share of 5 % with an error of 5 %.
         assert_near(Some(error(STEADINESS, &base, &stalled)), 1.0 / 19.0);
         assert_near(Some(error(THROUGHPUT, &base, &stalled)), 1.0 / 19.0);
     }
 
     #[test]
-    fn only_blocks_that_both_have_in_full_count() {
-        let (base, mut target) = (blocks(&[100; 12]), blocks(&[100; 12]));
+    fn only_halves_that_both_have_count() {
+        let (base, mut target) = (halves(&[100; 22]), halves(&[100; 22]));
+        target[0].operations = 9;
         target.remove(0);
-        target[4].turns = 1;
-        target[4].operations = 9;
+        target.remove(7);
         assert_near(ratio(TYPICAL_RATE, &base, &target), 1.0);
 
         target.remove(0);
-        let nine = BlockPairs::new(&base, &target);
-        assert_eq!((nine.are_enough(), nine.error(THROUGHPUT)), (false, None));
-        assert_eq!(nine.ratio(TYPICAL_RATE), None, "nine blocks are too few");
+        let few = HalfPairs::new(&base, &target);
+        assert_eq!((few.are_enough(), few.error(THROUGHPUT)), (false, None));
+        assert_eq!(few.ratio(TYPICAL_RATE), None, "19 turns are too few");
     }
 
     #[test]
     fn a_target_that_stands_still_has_no_typical_ratio() {
         let mut operations = [0; 20];
         operations[0..8].fill(100);
-        let (base, still) = (blocks(&[100; 20]), blocks(&operations));
+        let (base, still) = (halves(&[100; 20]), halves(&operations));
         assert_eq!(ratio(TYPICAL_RATE, &base, &still), Some(0.0));
         assert_eq!(ratio(STEADINESS, &still, &base), Some(0.0));
     }
 
     #[test]
     fn cpu_that_is_unknown_says_nothing() {
-        let mut unknown = blocks(&[100; 20]);
-        for block in &mut unknown {
-            block.cpu_seconds = None;
+        let mut unknown = halves(&[100; 20]);
+        for half in &mut unknown {
+            half.cpu_seconds = None;
         }
-        let pairs = BlockPairs::new(&unknown, &unknown);
+        let pairs = HalfPairs::new(&unknown, &unknown);
         assert_eq!((pairs.ratio(TYPICAL_CPU), pairs.error(TYPICAL_CPU)), (None, None));
         assert_eq!(pairs.error(OWN_CPU), None);
     }
