@@ -87,7 +87,7 @@ const UNSAFE_FILES: &[&str] = &[
 /// The crates that read and write run directories, which may come from strangers, and their file
 /// that opens the files in them.
 const READERS: &[&str] = &["crates/record/src", "crates/analysis/src", "crates/report/src"];
-const OPENING_FILE: &str = "crates/record/src/folder.rs";
+const OPENING_FILE: &str = "crates/record/src/files/folder.rs";
 const OPENS: &str = "File::(open|create)|fs_err::(read|read_to_string|read_dir|rename)\\(";
 
 /// The crates of the workspace that each one may use, as in `ARCHITECTURE.md`. Data flows one way:

@@ -7,19 +7,20 @@ use std::path::Path;
 use hdrhistogram::Histogram;
 use words::{StackNode, StackTree, Stacks, WorkGraph, WorkRole};
 
-use crate::directory::CELL_FILE;
-use crate::folder::{Folder, TEXT_BYTES_MAX};
-use crate::latency_log::Latencies;
-use crate::names::step_file_name;
-use crate::step_writer::{
-    COUNTERS_FILE, CUMULATIVE_NOTE, HOST_FILE, INTERVALS_FILE, LATENCY_FILE, LATENCY_TOTAL_FILE,
-    PROFILE_FILE, STATUS_FILE, STEP_FILE, TURNS_FILE, WORK_CALLS_FILE, WORK_FUNCTIONS_FILE,
-    counter_columns, host_file, interval_columns, profile_columns, sample_columns,
+use super::columns::{
+    CUMULATIVE_NOTE, counter_columns, interval_columns, profile_columns, sample_columns, unsigned,
 };
-use crate::table::{ColumnSpec, ColumnType, TableReader, Values};
-use crate::turns::{TurnRow, turn_columns};
-use crate::work::{call_columns, function_columns};
-use crate::{Cell, IntervalRow, RecordError, Step, StepFile, checksum, json, turns, work};
+use super::turns::{self, TurnRow, turn_columns};
+use super::work::{self, call_columns, function_columns};
+use crate::files::{
+    ColumnSpec, ColumnType, Folder, Latencies, TEXT_BYTES_MAX, TableReader, Values, checksum, json,
+};
+use crate::layout::{
+    CELL_FILE, COUNTERS_FILE, HOST_FILE, INTERVALS_FILE, LATENCY_FILE, LATENCY_TOTAL_FILE,
+    PROFILE_FILE, STATUS_FILE, STEP_FILE, TURNS_FILE, WORK_CALLS_FILE, WORK_FUNCTIONS_FILE,
+    host_file, step_file_name,
+};
+use crate::{Cell, IntervalRow, RecordError, Step, StepFile};
 
 /// The files of every step other than `step.json`.
 const SERIES_FILES: [&str; 5] =
@@ -542,9 +543,4 @@ pub struct CounterRow<'a> {
     pub value: f64,
     /// The counter only grows.
     pub cumulative: bool,
-}
-
-/// Converts a number that the writer wrote, which is never negative.
-pub(crate) fn unsigned<T: TryFrom<i64> + Default>(value: i64) -> T {
-    T::try_from(value).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The run directory and the directories of its cells: their layout and their JSON files.
+//! The run directory: `run.json`, the cells that it lists, and the files that are there.
 
 use std::fs::TryLockError;
 use std::io;
@@ -8,21 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
 
-use crate::folder::Folder;
-use crate::names::{CELLS, STEPS, file_name_of, run_name, step_file_name, step_name};
-use crate::step_reader::FoundStep;
-use crate::step_writer::{HostColumn, PARTIAL, StepWriter};
-use crate::{
-    Cell, CellKey, CellRef, FORMAT, FormatVersion, LogEvent, RecordError, Run, Status, StepFile,
-    StepReader, checksum, json, log_events,
-};
+use super::cell::CellDir;
+use crate::files::{Folder, checksum, json};
+use crate::layout::{CELL_FILE, CELLS, LOCK_FILE, RUN_FILE, STEPS, dated_name};
+use crate::{Cell, CellRef, FORMAT, FormatVersion, RecordError, Run, Status, StepFile};
 
-pub(crate) const RUN_FILE: &str = "run.json";
-/// The file that a process locks while it measures cells of the run.
-pub const LOCK_FILE: &str = ".assay.lock";
-pub(crate) const CELL_FILE: &str = "cell.json";
-const LOG_FILE: &str = "server.log";
-const LOG_EVENTS_FILE: &str = "log_events.parquet";
 /// The suffix of an attempt that was set aside, before its number.
 const SET_ASIDE: &str = ".attempt-";
 
@@ -65,7 +55,7 @@ impl RunDir {
     pub fn create(results: &Path, run: &Run) -> Result<Self, RecordError> {
         fs_err::create_dir_all(results).map_err(RecordError::io("create directory", results))?;
 
-        let base_name = run_name(run);
+        let base_name = dated_name(run.started_unix_ns, &run.name);
         let mut number = 1;
         let path = loop {
             let name =
@@ -340,248 +330,4 @@ fn no_run(path: PathBuf) -> RecordError {
 /// Returns the name of a cell's `cell.json`, relative to the run.
 fn cell_file_name(cell: &CellRef) -> String {
     format!("{}/{CELL_FILE}", cell.path)
-}
-
-/// A cell's directory.
-#[derive(Clone, Debug)]
-pub struct CellDir {
-    folder: Folder,
-    /// The identifier of its run, which its record must name.
-    run_id: String,
-    /// The key that its record must name, if known.
-    key: Option<CellKey>,
-    /// The JSON files have checksums.
-    is_summed: bool,
-    /// The `cell.json` that `run.json` lists.
-    ended: Option<StepFile>,
-}
-
-impl CellDir {
-    /// Returns the path of the cell's directory.
-    pub fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// Returns whether the cell was started: it has a `cell.json`, or should have one.
-    pub fn exists(&self) -> bool {
-        self.ended.is_some() || self.folder.has(CELL_FILE)
-    }
-
-    /// Returns the path of the server's log.
-    pub fn log_path(&self) -> PathBuf {
-        self.path().join(LOG_FILE)
-    }
-
-    /// Replaces `log_events.parquet`, the events of the server's log.
-    ///
-    /// # Errors
-    /// It can't be written; the old file then remains. Or the cell has no record yet.
-    pub fn write_log_events(&self, events: &[LogEvent]) -> Result<(), RecordError> {
-        let bytes = log_events::to_bytes(events)
-            .map_err(RecordError::io("write", &self.path().join(LOG_EVENTS_FILE)))?;
-        self.folder.replace(LOG_EVENTS_FILE, &bytes)?;
-        self.list_file(checksum::of_bytes(LOG_EVENTS_FILE, &bytes))
-    }
-
-    /// Reads `log_events.parquet`; `None` for a cell without one.
-    ///
-    /// # Errors
-    /// It can't be read.
-    pub fn read_log_events(&self) -> Result<Option<Vec<LogEvent>>, RecordError> {
-        if !self.is_summed {
-            if !self.folder.has(LOG_EVENTS_FILE) {
-                return Ok(None);
-            }
-            return log_events::read(self.folder.open(LOG_EVENTS_FILE)?).map(Some);
-        }
-
-        if !self.folder.has(CELL_FILE) {
-            return Ok(None);
-        }
-
-        let cell = self.read()?;
-        let Some(listed) = cell.file(LOG_EVENTS_FILE) else {
-            return Ok(None);
-        };
-
-        let mut file = self.folder.open(LOG_EVENTS_FILE)?;
-        checksum::verify(&mut file, listed, CELL_FILE)?;
-        log_events::read(file).map(Some)
-    }
-
-    /// Replaces `cell.json`. Keeps its list of files, whatever `cell.files` says.
-    ///
-    /// # Errors
-    /// It can't be written; the old file then remains.
-    pub fn write(&self, cell: &Cell) -> Result<(), RecordError> {
-        let files = if self.folder.has(CELL_FILE) { self.read()?.files } else { Vec::new() };
-        self.write_with(cell, files)
-    }
-
-    fn write_with(&self, cell: &Cell, files: Vec<StepFile>) -> Result<(), RecordError> {
-        let cell = Cell { run: self.run_id.clone(), files, ..cell.clone() };
-        json::write(&self.folder, CELL_FILE, &cell).map(drop)
-    }
-
-    /// Adds a file to the list of `cell.json`.
-    pub(crate) fn list_file(&self, file: StepFile) -> Result<(), RecordError> {
-        let cell = self.read()?;
-        let mut files = cell.files.clone();
-        files.retain(|listed| listed.name != file.name);
-        files.push(file);
-        self.write_with(&cell, files)
-    }
-
-    /// Reads `cell.json`.
-    ///
-    /// # Errors
-    /// It can't be read, or belongs to another cell or run.
-    pub fn read(&self) -> Result<Cell, RecordError> {
-        let path = self.path().join(CELL_FILE);
-        let bytes = self.folder.read(CELL_FILE)?;
-        if let Some(ended) = &self.ended {
-            checksum::verify_bytes(&path, &bytes, ended, RUN_FILE)?;
-        }
-
-        let cell: Cell = json::parse(&path, &bytes, self.is_summed)?;
-        // Older records do not say which cell they are of.
-        if !self.is_summed {
-            return Ok(cell);
-        }
-
-        if cell.run != self.run_id {
-            return Err(RecordError::damaged(&path, "it is a cell of another run"));
-        }
-        if self.key.as_ref().is_some_and(|key| *key != cell.key) {
-            return Err(RecordError::damaged(&path, "it is another cell of the run"));
-        }
-
-        Ok(cell)
-    }
-
-    /// Writes a text file next to `cell.json`, such as `server.conf`.
-    ///
-    /// # Errors
-    /// It can't be written, or the name is invalid for a file.
-    pub fn write_text(&self, name: &str, text: &str) -> Result<(), RecordError> {
-        self.folder.replace(self.checked_name(name)?, text.as_bytes())
-    }
-
-    /// Starts the record of a step, numbered from 1 within its cell, with the columns of its host
-    /// samples.
-    ///
-    /// # Errors
-    /// It can't be created, the step exists already, or its name is invalid for a directory.
-    pub fn begin_step(
-        &self,
-        number: u32,
-        name: &str,
-        host_columns: &[HostColumn<'_>],
-    ) -> Result<StepWriter, RecordError> {
-        let finished = step_name(number, self.checked_name(name)?);
-        let steps = self.folder.folder(STEPS);
-        if steps.has(&finished) {
-            let what = format!("the step `{name}` a second time");
-            return Err(RecordError::unrecordable(&steps.path().join(finished), what));
-        }
-
-        StepWriter::create(self.clone(), (number, name), unix_now_ns(), host_columns)
-    }
-
-    /// Returns the folder of the cell's steps.
-    pub(crate) fn steps(&self) -> Folder {
-        self.folder.folder(STEPS)
-    }
-
-    /// Returns the steps that were started, in order, including unfinished steps and those with a
-    /// damaged `step.json`; see [`StepReader::state`].
-    ///
-    /// # Errors
-    /// The directory can't be read.
-    pub fn read_steps(&self) -> Result<Vec<StepReader>, RecordError> {
-        // A cell that is being measured changes meanwhile. A step is listed before it gets its
-        // name, so the list is read after the names. No step begins after the end of its cell, so
-        // that is read before them.
-        let has_ended = self.read().is_ok_and(|cell| cell.status == Status::Complete);
-        let steps = self.steps();
-        let entries = steps.entries()?;
-        let cell = if entries.is_empty() { Ok(Cell::default()) } else { self.read() };
-
-        let mut readers = Vec::new();
-        for entry in entries {
-            let (final_name, is_partial) = match entry.name.strip_suffix(PARTIAL) {
-                Some(final_name) => (final_name, true),
-                None => (entry.name.as_str(), false),
-            };
-            let Some((number, name)) = final_name.split_once('-') else { continue };
-            let Ok(number) = number.parse() else { continue };
-
-            let step = FoundStep::new(steps.folder(&entry.name), number, name);
-            readers.push(match &cell {
-                _ if is_partial && !(self.is_summed && has_ended) => step.unfinished(),
-                _ if !self.is_summed => step.open(),
-                Ok(_) if is_partial => step.not_listed(),
-                Ok(cell) => step.open_listed(cell),
-                Err(error) => step.damaged(error),
-            });
-        }
-
-        readers.sort_by_cached_key(|step| (step.number(), step.path().to_owned()));
-        Ok(readers)
-    }
-
-    /// Returns the planned steps of `cell` that are not among the `recorded` ones, without those
-    /// that it left out.
-    pub fn missing_steps(&self, cell: &Cell, recorded: &[StepReader]) -> Vec<StepReader> {
-        let mut missing = Vec::new();
-        let left_out = cell.database.as_ref().map_or(0, |database| database.steps_left_out);
-        for (number, name) in (1..).zip(&cell.steps).skip(left_out as usize) {
-            let is_recorded = recorded.iter().any(|step| step.number() == number);
-            if is_recorded || cell.not_applicable.iter().any(|left_out| left_out.step == *name) {
-                continue;
-            }
-            let directory = step_name(number, name);
-            let is_lost =
-                cell.status == Status::Complete || cell.file(&step_file_name(&directory)).is_some();
-            let step = FoundStep::new(self.steps().folder(directory), number, name);
-            missing.push(step.missing(is_lost));
-        }
-
-        missing
-    }
-
-    /// Returns whether the cell is complete: its status says so, and all planned steps are there
-    /// and undamaged.
-    ///
-    /// # Errors
-    /// The directory can't be read.
-    pub fn is_complete(&self) -> Result<bool, RecordError> {
-        let cell = match self.read() {
-            Ok(cell) if cell.status == Status::Complete => cell,
-            _ => return Ok(false),
-        };
-
-        let steps = self.read_steps()?;
-        let has_all = self.missing_steps(&cell, &steps).is_empty();
-        let has_events = self.read_log_events().is_ok();
-        Ok(has_all && has_events && steps.iter().all(StepReader::is_whole))
-    }
-
-    /// Checks that a name is valid for a file.
-    fn checked_name<'a>(&self, name: &'a str) -> Result<&'a str, RecordError> {
-        if file_name_of(name) == name && !name.ends_with(PARTIAL) {
-            return Ok(name);
-        }
-
-        let what = format!(
-            "the name `{name}` (only letters, digits, `.`, `_` and `-`, not starting with `.`)"
-        );
-        Err(RecordError::unrecordable(self.path(), what))
-    }
-}
-
-fn unix_now_ns() -> u64 {
-    let since =
-        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use parquet::data_type::ByteArray;
 use serde::{Deserialize, Serialize};
 
+use super::columns::integer;
 use crate::RecordError;
-use crate::step_writer::integer;
-use crate::table::{ColumnSpec, ColumnType, Rows, TableReader, TableWriter, Value, Values};
+use crate::files::{ColumnSpec, ColumnType, Rows, TableReader, TableWriter, Value, Values};
 
 /// One turn of a target within a step: rows of `turns.parquet`, one for each kind of operation.
 /// While another target has its turn, this one's clock stands still.

@@ -551,7 +551,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_fails_the_latency_log_and_names_the_file() {
-        let mut log = crate::latency_log::LatencyLogWriter::new(full_disk(), 0);
+        let mut log = crate::files::LatencyLogWriter::new(full_disk(), 0);
         log.write(0, std::time::Duration::ZERO, "insert.service", &crate::latency_histogram())
             .unwrap();
         check_full(&log.finish().unwrap_err());

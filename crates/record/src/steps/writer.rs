@@ -9,31 +9,21 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use words::{Stacks, WorkGraph, WorkRole, counted};
 
-use crate::checksum::ChecksummedFile;
-use crate::folder::Folder;
-use crate::latency_log::LatencyLogWriter;
-use crate::names::{step_file_name, step_name};
-use crate::table::{ColumnSpec, ColumnType, TableWriter, Value};
-use crate::turns::{TurnRow, turn_columns};
-use crate::work::{self, call_columns, function_columns};
-use crate::{CellDir, Counter, IntervalRow, RecordError, Step, StepFile, json, latency_histogram};
-
-/// The suffix of a directory until its step is finished.
-pub(crate) const PARTIAL: &str = ".partial";
-pub(crate) const STEP_FILE: &str = "step.json";
-pub(crate) const INTERVALS_FILE: &str = "intervals.parquet";
-pub(crate) const HOST_FILE: &str = "host.parquet";
-pub(crate) const COUNTERS_FILE: &str = "counters.parquet";
-pub(crate) const PROFILE_FILE: &str = "profile.parquet";
-pub(crate) const WORK_FUNCTIONS_FILE: &str = "work_functions.parquet";
-pub(crate) const WORK_CALLS_FILE: &str = "work_calls.parquet";
-pub(crate) const TURNS_FILE: &str = "turns.parquet";
-pub(crate) const STATUS_FILE: &str = "engine_status.txt";
-pub(crate) const LATENCY_FILE: &str = "latency.hlog";
-/// The latencies of the whole step, so that readers of totals need not decode every second.
-pub(crate) const LATENCY_TOTAL_FILE: &str = "latency_total.hlog";
-/// The key of the note in `host.parquet` that lists the columns that only grow, as a JSON array.
-pub(crate) const CUMULATIVE_NOTE: &str = "assay.cumulative";
+use super::columns::{
+    CUMULATIVE_NOTE, counter_columns, integer, interval_columns, profile_columns, sample_columns,
+};
+use super::turns::{TurnRow, turn_columns};
+use super::work::{self, call_columns, function_columns};
+use crate::files::checksum::ChecksummedFile;
+use crate::files::{
+    ColumnSpec, ColumnType, Folder, LatencyLogWriter, TableWriter, Value, json, latency_histogram,
+};
+use crate::layout::{
+    COUNTERS_FILE, INTERVALS_FILE, LATENCY_FILE, LATENCY_TOTAL_FILE, PARTIAL, PROFILE_FILE,
+    STATUS_FILE, STEP_FILE, TURNS_FILE, WORK_CALLS_FILE, WORK_FUNCTIONS_FILE, host_file,
+    step_file_name, step_name,
+};
+use crate::{CellDir, Counter, IntervalRow, RecordError, Step, StepFile};
 
 /// The maximum size of `engine_status.txt`.
 const STATUS_BYTES_MAX: usize = 1 << 20;
@@ -361,14 +351,6 @@ impl StepWriter {
     }
 }
 
-/// Returns the name of the table with the samples of a host, given its first rank.
-pub(crate) fn host_file(rank: u32) -> String {
-    match rank {
-        0 => HOST_FILE.to_owned(),
-        rank => format!("host.rank{rank}.parquet"),
-    }
-}
-
 fn create_table(
     folder: &Folder,
     name: &str,
@@ -388,46 +370,4 @@ fn finish(
 ) -> Result<StepFile, RecordError> {
     let file = table.finish().map_err(RecordError::io("write", &folder.path().join(name)))?;
     file.finish()
-}
-
-/// Returns the first columns of every sample.
-pub(crate) fn sample_columns() -> [ColumnSpec; 2] {
-    [ColumnSpec::new("second", ColumnType::Integer), ColumnSpec::new("at_ns", ColumnType::Integer)]
-}
-
-pub(crate) fn interval_columns() -> [ColumnSpec; 9] {
-    [
-        ColumnSpec::new("second", ColumnType::Integer),
-        ColumnSpec::new("client", ColumnType::Integer),
-        ColumnSpec::new("kind", ColumnType::Text),
-        ColumnSpec::new("ok", ColumnType::Integer),
-        ColumnSpec::new("failed", ColumnType::Integer),
-        ColumnSpec::new("retried", ColumnType::Integer),
-        ColumnSpec::new("rows", ColumnType::Integer),
-        ColumnSpec::new("service_ns_max", ColumnType::Integer),
-        ColumnSpec::new("response_ns_max", ColumnType::Integer),
-    ]
-}
-
-pub(crate) fn counter_columns() -> [ColumnSpec; 5] {
-    [
-        ColumnSpec::new("second", ColumnType::Integer),
-        ColumnSpec::new("at_ns", ColumnType::Integer),
-        ColumnSpec::new("name", ColumnType::Text),
-        ColumnSpec::new("value", ColumnType::Number),
-        ColumnSpec::new("cumulative", ColumnType::Boolean),
-    ]
-}
-
-pub(crate) fn profile_columns() -> [ColumnSpec; 3] {
-    [
-        ColumnSpec::new("depth", ColumnType::Integer),
-        ColumnSpec::new("frame", ColumnType::Text),
-        ColumnSpec::new("samples", ColumnType::Integer),
-    ]
-}
-
-/// Converts a count or a time, none of which reaches 2^63.
-pub(crate) fn integer(value: u64) -> Value<'static> {
-    Value::Integer(i64::try_from(value).unwrap_or(i64::MAX))
 }

@@ -12,8 +12,9 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::folder::Folder;
-use crate::{RecordError, StepFile, checksum};
+use super::checksum;
+use super::folder::Folder;
+use crate::{RecordError, StepFile};
 
 /// The end of every file, before and after the checksum.
 const END: &[u8] = b"\n}\n";

@@ -5,8 +5,9 @@ use std::io;
 use words::LogEvent;
 
 use crate::RecordError;
-use crate::folder::TEXT_BYTES_MAX;
-use crate::table::{ColumnSpec, ColumnType, Rows, TableReader, TableWriter, Value, Values};
+use crate::files::{
+    ColumnSpec, ColumnType, Rows, TEXT_BYTES_MAX, TableReader, TableWriter, Value, Values,
+};
 
 fn columns() -> [ColumnSpec; 6] {
     [

@@ -5,10 +5,9 @@ use std::io::{self, Write};
 
 use words::{WorkCalls, WorkFunction, WorkGraph, WorkRole};
 
+use super::columns::{integer, unsigned};
 use crate::RecordError;
-use crate::step_reader::unsigned;
-use crate::step_writer::integer;
-use crate::table::{ColumnSpec, ColumnType, TableReader, TableWriter, Value, Values};
+use crate::files::{ColumnSpec, ColumnType, TableReader, TableWriter, Value, Values};
 
 /// The graph of each part in a step.
 type Graphs = BTreeMap<WorkRole, WorkGraph>;

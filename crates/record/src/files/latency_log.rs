@@ -18,7 +18,7 @@ use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 
 use words::LATENCY_NS_MAX;
 
-use crate::checksum::ChecksummedFile;
+use super::checksum::ChecksummedFile;
 use crate::{RecordError, StepFile};
 
 /// More than the longest line, whose histogram has a count for each bucket.
