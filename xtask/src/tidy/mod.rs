@@ -79,7 +79,7 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/engine/src/libraries/rocksdb/ffi/database.rs",
     "crates/engine/src/libraries/sqlite/ffi/api.rs",
     "crates/engine/src/libraries/sqlite/ffi/connection.rs",
-    "crates/load/src/clock.rs",
+    "crates/load/src/system_clock.rs",
     "crates/ranks/src/job.rs",
     "xtask/src/tidy/mod.rs",
 ];
