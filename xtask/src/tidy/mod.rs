@@ -5,6 +5,7 @@
 mod circles;
 mod commits;
 mod lengths;
+mod modules;
 mod rooms;
 mod source_tree;
 
@@ -29,6 +30,7 @@ unsafe     only the listed files allow `unsafe`
 opens      only the listed file opens files of a run directory
 edges      crates use each other only in the allowed directions
 lengths    no file has more than 600 lines
+modules    a module declares each source file, so that the compiler reads it
 circles    files in different folders, and rooms of a crate, don't use each other in circles
 licenses   every dependency has an allowed license
 fmt        `cargo fmt --check`
@@ -46,6 +48,7 @@ fn check(workspace: &Workspace, name: &str) -> Result<bool> {
         "opens" => is_absent(workspace, "-n", OPENS, &outside_of_folder()),
         "edges" => forbidden_edges(&workspace.metadata("--no-deps")?).map(is_empty),
         "lengths" => lengths::find(workspace).map(is_empty),
+        "modules" => modules::find(&workspace.root).map(is_empty),
         "circles" => circles::find(&workspace.root).map(is_empty),
         "licenses" => {
             // Without a platform, cargo would fetch dependencies of other platforms.
