@@ -7,11 +7,11 @@ use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
 
-use crate::commits::{GIT, is_recipe_key};
-use crate::configs::FACTORS;
+use crate::compared::commits::{GIT, is_recipe_key};
+use crate::compared::options::FACTORS;
 use crate::descriptions::Description;
-use crate::document;
-use crate::reader::Context;
+use crate::reading::context::Context;
+use crate::reading::document;
 use crate::spec::ENV;
 
 /// Plans that together have every possible table.

@@ -25,7 +25,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::group::Group;
 use crate::parse::{parse_context_switches, parse_faults, required_value};
-use crate::source::{process_tree, quick_process_tree, threads_of};
+use crate::processes::{process_tree, quick_process_tree, threads_of};
 use crate::{ProbeError, Proc};
 
 /// The use of resources since an unknown moment: only differences have a meaning.

@@ -5,6 +5,7 @@
 mod circles;
 mod commits;
 mod lengths;
+mod modules;
 mod rooms;
 mod source_tree;
 
@@ -29,6 +30,7 @@ unsafe     only the listed files allow `unsafe`
 opens      only the listed file opens files of a run directory
 edges      crates use each other only in the allowed directions
 lengths    no file has more than 600 lines
+modules    a module declares each source file, so that the compiler reads it
 circles    files in different folders, and rooms of a crate, don't use each other in circles
 licenses   every dependency has an allowed license
 fmt        `cargo fmt --check`
@@ -46,6 +48,7 @@ fn check(workspace: &Workspace, name: &str) -> Result<bool> {
         "opens" => is_absent(workspace, "-n", OPENS, &outside_of_folder()),
         "edges" => forbidden_edges(&workspace.metadata("--no-deps")?).map(is_empty),
         "lengths" => lengths::find(workspace).map(is_empty),
+        "modules" => modules::find(&workspace.root).map(is_empty),
         "circles" => circles::find(&workspace.root).map(is_empty),
         "licenses" => {
             // Without a platform, cargo would fetch dependencies of other platforms.
@@ -79,7 +82,7 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/engine/src/libraries/rocksdb/ffi/database.rs",
     "crates/engine/src/libraries/sqlite/ffi/api.rs",
     "crates/engine/src/libraries/sqlite/ffi/connection.rs",
-    "crates/load/src/clock.rs",
+    "crates/load/src/system_clock.rs",
     "crates/ranks/src/job.rs",
     "xtask/src/tidy/mod.rs",
 ];
@@ -87,7 +90,7 @@ const UNSAFE_FILES: &[&str] = &[
 /// The crates that read and write run directories, which may come from strangers, and their file
 /// that opens the files in them.
 const READERS: &[&str] = &["crates/record/src", "crates/analysis/src", "crates/report/src"];
-const OPENING_FILE: &str = "crates/record/src/folder.rs";
+const OPENING_FILE: &str = "crates/record/src/files/folder.rs";
 const OPENS: &str = "File::(open|create)|fs_err::(read|read_to_string|read_dir|rename)\\(";
 
 /// The crates of the workspace that each one may use, as in `ARCHITECTURE.md`. Data flows one way:

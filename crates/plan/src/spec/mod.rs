@@ -7,7 +7,7 @@
 mod insert;
 mod kv;
 mod load;
-mod sysbench;
+pub mod sysbench;
 mod targets;
 
 use std::net::IpAddr;
@@ -19,9 +19,9 @@ pub use words::{Engine, IndexStatements, Limits, Placement, SystemCallSet};
 pub use self::insert::*;
 pub use self::kv::*;
 pub use self::load::*;
-pub use self::sysbench::*;
+pub use self::sysbench::{Sysbench, SysbenchStep, SysbenchStepKind};
 pub use self::targets::*;
-use crate::reader::Resolved;
+use crate::text::diagnostic::Place;
 
 /// Everything that a run needs to know, from a plan file, `--set` arguments and defaults.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,6 +85,19 @@ pub struct Plan {
     pub designed: Option<Designed>,
     /// Every value with its origin, in the order in which `check` shows them.
     pub resolved: Vec<Resolved>,
+}
+
+/// One value of the plan, as listings show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The dotted key: `workload.insert.initial-rows`.
+    pub key: String,
+    /// The value in the plan's notation.
+    pub value: String,
+    /// The origin, as listings show it: `default`, `plan:3:14`, `--set`.
+    pub origin: String,
+    /// The place, for a [`Diagnostic`](crate::Diagnostic).
+    pub place: Place,
 }
 
 /// Commands of a shell that run on this host before and after each step of each cell, outside of

@@ -27,7 +27,8 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use words::SystemCallCounts;
 
-use crate::source::{Proc, process_tree, threads_of};
+use crate::processes::{process_tree, threads_of};
+use crate::source::Proc;
 
 /// The directories in which tracefs may be mounted.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];

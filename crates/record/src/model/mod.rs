@@ -3,6 +3,7 @@
 //! nanoseconds since the step began, wall-clock times are nanoseconds since 1970 UTC.
 
 mod cell;
+mod cell_key;
 mod database;
 mod imported;
 mod run;
@@ -11,6 +12,7 @@ mod step;
 use serde::{Deserialize, Serialize};
 
 pub use cell::{Cell, ServerHost, StepNotApplicable};
+pub use cell_key::CellKey;
 pub use database::{KeptDatabase, PageCache};
 pub use imported::{ImportedFile, ImportedRun, ImportedStep};
 pub use run::{

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use words::{DeclaredOption, DiskFloor, FsyncLatency, Warning};
 
-use super::{ImportedRun, Status, StepFile};
-use crate::CellKey;
+use super::{CellKey, ImportedRun, Status, StepFile};
+use crate::format::FormatVersion;
+use crate::layout::{CELLS, file_name_of};
 
 /// `run.json`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The format of the whole directory; see [`crate::FORMAT`].
-    pub format: crate::FormatVersion,
+    pub format: FormatVersion,
     /// A globally unique identifier.
     pub id: String,
     /// The Assay that started it.
@@ -421,6 +422,47 @@ pub struct CellRef {
     pub workload: String,
     /// The cell's directory, relative to the run's.
     pub path: String,
+}
+
+impl CellRef {
+    /// Returns a measured cell with its directory.
+    pub fn new(
+        target: &str,
+        workload: &str,
+        variant: Option<&str>,
+        clients: u32,
+        repeat: u32,
+    ) -> Self {
+        Self::of(CellKey::new(target, variant, clients, repeat), workload)
+    }
+
+    /// Returns a cell with its directory: `cells/TARGET/[VARIANT/]cCLIENTS/rREPEAT`, with another
+    /// letter for `r` if it is not measured: see [`words::CellKind::letter`].
+    pub fn of(key: CellKey, workload: &str) -> Self {
+        let variant_directory = match &key.variant {
+            Some(variant) => format!("{}/", file_name_of(variant)),
+            None => String::new(),
+        };
+
+        let letter = key.kind.letter();
+        Self {
+            workload: workload.to_owned(),
+            path: format!(
+                "{CELLS}/{}/{variant_directory}c{}/{letter}{}",
+                file_name_of(&key.target),
+                key.clients,
+                key.repeat
+            ),
+            key,
+        }
+    }
+
+    /// Returns the name of the cell, `TARGET/[VARIANT/]cCLIENTS/rREPEAT`, which is its directory
+    /// below `cells/`.
+    pub fn name(&self) -> &str {
+        let below = self.path.strip_prefix(CELLS);
+        below.map_or(&self.path, |name| name.trim_start_matches('/'))
+    }
 }
 
 /// The machine that a run ran on. Unknown facts are absent.

@@ -8,8 +8,7 @@ use words::{
     WorkPart,
 };
 
-use super::{Failure, ImportedStep, Status, StepFile};
-use crate::CellKey;
+use super::{CellKey, Failure, ImportedStep, Status, StepFile};
 
 /// `step.json`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
