@@ -65,8 +65,7 @@ enum Shape {
     TwoUnlikeOfTwelve,
     /// 24 steps, of which the last three have five times the noise of turns and of starts.
     ThreeUnlikeOf24,
-    /// A turn has six operations. A turn ends with its
-    /// last operation.
+    /// A turn has six operations, and ends with the last of them.
     LongOperations,
     /// In one repeat of three, the target does nothing in three turns of ten.
     StandsStill,
@@ -214,8 +213,9 @@ impl Truth {
     }
 
     fn turn(self, number: u32, rate: f64) -> HalfBlock {
-        let operations_each = 10_000.0 * TURN_SECONDS;
-        let scale = if self.shape == Shape::LongOperations { 6.0 / operations_each } else { 1.0 };
+        let operations_of_turn = 10_000.0 * TURN_SECONDS;
+        let scale =
+            if self.shape == Shape::LongOperations { 6.0 / operations_of_turn } else { 1.0 };
         let rate = scale * rate;
 
         // The operations in flight end after the time of the turn is up.

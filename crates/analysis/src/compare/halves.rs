@@ -1,8 +1,8 @@
 //! Compares two targets turn by turn, where they took turns with each other.
 //!
-//! Both met the same machine in each half of a block, and used the same processors. So the ratio of a
-//! typical turn is what is typical of the ratios of halves, and not the ratio of what is typical of
-//! each target. How much these ratios differ says how exact that of one repeat is.
+//! Both met the same machine in each half of a block, on the same processors where they are drawn. So
+//! the ratio of a typical turn is what is typical of the ratios of halves, and not the ratio of what
+//! is typical of each target. How much these ratios differ says how exact that of one repeat is.
 
 use std::collections::BTreeMap;
 

@@ -32,8 +32,8 @@ impl TurnTotals {
     }
 }
 
-/// What a target did in its turn of one half of a block, in which every other target had a turn,
-/// too, on the same processors.
+/// The work of a target in its turn of one half of a block. Every other target had a turn in that
+/// half, on the same processors where they are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct HalfBlock {
     /// The number of the block in the step, from 0.

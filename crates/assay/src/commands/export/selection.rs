@@ -27,6 +27,10 @@ pub(super) struct Selection {
 }
 
 impl Selection {
+    /// Selects what the arguments name.
+    ///
+    /// # Errors
+    /// A run is given twice or can't be read, or no run has a step that is named.
     pub(super) fn new(args: &ExportArgs) -> anyhow::Result<Self> {
         let opened: Result<Vec<_>, _> = args.runs.iter().map(RunDir::open).collect();
         let directories = opened?;

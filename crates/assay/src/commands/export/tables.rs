@@ -116,6 +116,7 @@ impl Selection {
         Ok(report::verdict_table(&comparison, engine, form, sink)?)
     }
 
+    /// Writes whole tables of all runs: one to a file or stdout, several to a directory.
     pub(super) fn write_tables(
         &self,
         tables: &[ExportTable],

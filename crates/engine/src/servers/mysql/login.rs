@@ -23,8 +23,8 @@ const CAPABILITIES: u32 = capability::LONG_PASSWORD
     | capability::PLUGIN_AUTH
     | capability::PLUGIN_AUTH_LENENC;
 
-/// What `caching_sha2_password` says of a login that began: the server knew the hash of the
-/// password, so an OK packet follows.
+/// The server's request in `caching_sha2_password` if it knew the hash of the password: none, as an
+/// OK packet follows.
 const FAST_LOGIN: u8 = 3;
 /// The server asks for the password itself, as it has no hash to compare.
 const FULL_LOGIN: u8 = 4;
