@@ -288,12 +288,25 @@ struct Cells<'a> {
 impl<'a> Cells<'a> {
     fn of(figures: &'a Figures, exact: TargetPlace<'a>) -> Self {
         let mut cells = Self { target: exact.target, counted: Vec::new(), reasons: Vec::new() };
+        let mut left_out: Vec<LeftOut<'_>> = Vec::new();
         for step in figures.exact.iter().filter(|step| TargetPlace::of(&step.row) == exact) {
-            match step.missing() {
-                Some(reason) => cells.reasons.push(format!("{} {reason}", left_out(step))),
-                None => cells.counted.push(step),
+            let Some(reason) = step.missing() else {
+                cells.counted.push(step);
+                continue;
+            };
+            let reason = reason.to_owned();
+            let run = step.row.run;
+            match left_out.iter_mut().find(|known| known.run == run && known.reason == reason) {
+                Some(known) => known.repeats.push(step.row.cell.repeat),
+                None => left_out.push(LeftOut {
+                    target: exact.target,
+                    run,
+                    repeats: vec![step.row.cell.repeat],
+                    reason,
+                }),
             }
         }
+        cells.reasons.extend(left_out.iter().map(LeftOut::to_string));
         cells
     }
 
@@ -322,12 +335,22 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Returns the begin of a sentence about a cell that does not count.
-fn left_out(step: &ExactStep) -> String {
-    let cell = &step.row.cell;
-    let run =
-        if step.row.run > 0 { format!("{}, ", run_label(step.row.run)) } else { String::new() };
-    format!("{}, {run}exact cell {} is left out:", cell.target, cell.repeat)
+/// Exact cells of a target that do not count, for the same reason.
+struct LeftOut<'a> {
+    target: &'a str,
+    run: usize,
+    repeats: Vec<u32>,
+    reason: String,
+}
+
+impl fmt::Display for LeftOut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let run = if self.run > 0 { format!("{}, ", run_label(self.run)) } else { String::new() };
+        let repeats: Vec<String> = self.repeats.iter().map(u32::to_string).collect();
+        let (cells, are) = if repeats.len() > 1 { ("cells", "are") } else { ("cell", "is") };
+        let (target, repeats) = (self.target, repeats.join(", "));
+        write!(f, "{target}, {run}exact {cells} {repeats} {are} left out: {}", self.reason)
+    }
 }
 
 /// Returns the parts that any target has: connections by their roles, then the background.
