@@ -14,7 +14,7 @@ fn counted() -> Figures {
 
 /// Returns the table of work by its name.
 fn table(figures: &Figures) -> String {
-    tables_named(&source(SMALL).run, figures, &["work".to_string()], Some(WIDE)).unwrap()
+    tables_named(&source(SMALL).run, figures, &["work".to_string()], WIDE).unwrap()
 }
 
 /// Returns the words of the line that begins with these.
