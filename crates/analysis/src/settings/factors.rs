@@ -105,23 +105,17 @@ impl Factor {
         format!("{}={}", self.label(), self.levels[level])
     }
 
-    /// Returns the factor with the only combination that has a target for each level, if all others
-    /// have no target but that of the base's level: each target differs from the base in one factor.
-    /// `None` otherwise.
+    /// Returns the factor with only the base's combination of the others, if that has a target for
+    /// each level and all others have none but that of the base's level: each target differs from the
+    /// base in one factor. `None` otherwise.
     pub fn one_at_a_time(&self) -> Option<Self> {
-        let is_full = |combination: &&Combination| combination.targets.iter().all(Option::is_some);
-        let (full, others): (Vec<&Combination>, Vec<&Combination>) =
-            self.combinations.iter().partition(is_full);
-        let is_of_base =
-            |combination: &Combination| combination.targets.iter().skip(1).all(Option::is_none);
-
-        let [only] = full.as_slice() else {
-            return None;
-        };
-        if !others.into_iter().all(is_of_base) {
+        let (of_base, others) = self.combinations.split_first()?;
+        let is_full = of_base.targets.iter().all(Option::is_some);
+        let mut levels_of_others = others.iter().flat_map(|other| other.targets.iter().skip(1));
+        if !is_full || levels_of_others.any(Option::is_some) {
             return None;
         }
-        Some(Self { combinations: vec![(*only).clone()], ..self.clone() })
+        Some(Self { combinations: vec![of_base.clone()], ..self.clone() })
     }
 
     /// Returns whether `name` is the factor's name, or that of a setting that always changes with
@@ -483,7 +477,7 @@ mod tests {
         assert_eq!(names(&found), ["log_bin", "flush", "doublewrite"]);
         let missing = found.factors[1].missing();
         assert_eq!(missing, ["flush=1, log_bin=0, doublewrite=ON"]);
-        assert_eq!(found.factors[1].one_at_a_time(), None, "three combinations are full");
+        assert_eq!(found.factors[1].one_at_a_time(), None, "others have several levels");
     }
 
     /// The usual form of tuning: a base, and configs that change one option each.

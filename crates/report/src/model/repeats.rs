@@ -77,7 +77,7 @@ fn folded_rows(table: &Table, groups: Vec<RepeatedRows<'_>>) -> Table {
             }
         }
     }
-    folded.notes.insert(0, said);
+    folded.names.insert(0, said);
     folded
 }
 
@@ -102,7 +102,8 @@ fn folded_columns(table: &Table, groups: &[RepeatedColumns<'_>]) -> Table {
         };
         row.cells = groups.iter().map(of_group).collect();
     }
-    folded.notes.insert(0, note(&folded));
+    let said = note(&folded);
+    folded.names.insert(0, said);
     folded
 }
 
@@ -320,7 +321,7 @@ mod tests {
         assert_eq!(whole.rows.len(), 1);
         assert_eq!(whole.rows[0].cells, [Cell::marked("467", " \u{b1}2%", Tone::Plain)]);
         assert_eq!(
-            whole.notes,
+            whole.names,
             [
                 "median of 3 repeats; `\u{b1}` half of their range; `assay show --each` shows each repeat"
             ]

@@ -28,10 +28,14 @@ pub fn overridden_options(
         }
 
         let notation = engine::notation_of(build.engine.name());
+        let config = &plan.configs[target.config];
+        let texts = file.config_texts(config)?;
+        let of_files = texts.iter().flat_map(|text| notation.options(text));
+        let of_files = of_files.map(|(name, _)| name);
         let mut options: Vec<String> = Vec::new();
-        for option in file.declared(&plan.configs[target.config])? {
-            if notation.is_reserved(&option.key) && !options.contains(&option.name) {
-                options.push(option.name);
+        for name in of_files.chain(config.set.iter().map(|(name, _)| name.clone())) {
+            if notation.is_reserved(&notation.key(&name)) && !options.contains(&name) {
+                options.push(name);
             }
         }
         if !options.is_empty() {
