@@ -247,8 +247,22 @@ pub struct FsyncCount {
     pub count: Pair,
 }
 
+/// The metric of flushes that devices count, for an engine that counts no fsyncs.
+const FLUSHES: &str = "flushes_per_commit";
+
+/// Returns the fsyncs, or else the flushes of devices, per commit that start or stop with the change
+/// of throughput.
+pub(super) fn syncs_that_begin_or_cease(case: &Case<'_>) -> Option<FsyncCount> {
+    let counts_none = FSYNCS.iter().all(|metric| case.metric(metric).is_none());
+    if !counts_none || only_reads(case) {
+        return fsyncs_that_begin_or_cease(case);
+    }
+    let count = large_change(case, FLUSHES).filter(|count| count.max() >= FSYNCS_PER_COMMIT_MIN)?;
+    Some(FsyncCount { metric: FLUSHES, count })
+}
+
 /// Returns the fsyncs per commit that start or stop with the change of throughput.
-pub(super) fn fsyncs_that_begin_or_cease(case: &Case<'_>) -> Option<FsyncCount> {
+fn fsyncs_that_begin_or_cease(case: &Case<'_>) -> Option<FsyncCount> {
     if only_reads(case) {
         return None;
     }

@@ -2,7 +2,7 @@
 //! limits, or noise hides it. Where fsyncs begin or cease with it, they are what changed.
 
 use super::case::{Case, Context};
-use super::cause::fsyncs_that_begin_or_cease;
+use super::cause::syncs_that_begin_or_cease;
 use super::caveats::{cost_frequency, debt};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
@@ -51,7 +51,7 @@ fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<E
     });
 
     let is_noisy = |case: &Case<'_>| case.compared.verdict == Verdict::TooNoisy;
-    let fsyncs = fsyncs_that_begin_or_cease(case);
+    let fsyncs = syncs_that_begin_or_cease(case);
     let mut evidence = case.evidence();
     if let Some(fsyncs) = fsyncs {
         Evidence::mark_cause(&mut evidence, fsyncs.metric);

@@ -224,6 +224,6 @@ fn a_plan_may_have_a_base_for_each_engine() {
     place
         .assay(&["report", &run, "--base", "sqlite=lite.base", "--base", "null=null.a"])
         .expect_code(0);
-    let page = std::fs::read_to_string(std::path::Path::new(&run).join("report.html")).unwrap();
+    let page = fs_err::read_to_string(std::path::Path::new(&run).join("report.html")).unwrap();
     assert!(page.contains("id=\"matrix-null\"") && page.contains("relative to lite.base"));
 }

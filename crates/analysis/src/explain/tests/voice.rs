@@ -61,6 +61,21 @@ fn without_fsyncs_that_cease_own_cpu_is_what_changed() {
     assert_eq!(hidden_costs(&figures)[0].fsyncs, None);
 }
 
+/// SQLite counts no fsyncs: devices count their flushes.
+#[test]
+fn flushes_that_cease_stand_for_fsyncs_that_are_not_counted() {
+    let base = [("op_client_cpu_us", 137.0), ("flushes_per_commit", 1.0)];
+    let target = [("op_client_cpu_us", 22.5), ("flushes_per_commit", 0.0)];
+    let figures = repeated(&[
+        cost("a.c", "update-index", 100.0, &base),
+        cost("b.c", "update-index", 1_200.0, &target),
+    ]);
+    let figures = with_rates(figures, "b.c", [80.0, 4_000.0, 90.0, 150.0, 2_500.0]);
+    let fsyncs = hidden_costs(&figures)[0].fsyncs.unwrap();
+    assert_eq!(fsyncs.metric, "flushes_per_commit");
+    assert!(is_about(fsyncs.count.base, 1.0) && fsyncs.count.value < 0.01, "{fsyncs:?}");
+}
+
 /// Returns MySQL 5.6 and 8.0 in turns, which measure own CPU, but not all parts of the time: an
 /// insert takes 12 us of CPU and 16 us of time in 5.6, and 32 us of time in 8.0.
 fn in_turns(cpu_us: f64) -> Figures {

@@ -62,8 +62,8 @@ pub(crate) struct TerminalWriter {
     style: TableStyle,
     is_markdown: bool,
     text: String,
-    /// The names that were explained already.
-    explained_names: BTreeSet<String>,
+    /// The names and the methods that were explained already.
+    explained: BTreeSet<String>,
 }
 
 impl TerminalWriter {
@@ -75,7 +75,7 @@ impl TerminalWriter {
         } else {
             style
         };
-        Self { style, is_markdown, text: String::new(), explained_names: BTreeSet::new() }
+        Self { style, is_markdown, text: String::new(), explained: BTreeSet::new() }
     }
 
     /// Returns an empty Markdown text.
@@ -175,11 +175,14 @@ impl TerminalWriter {
         }
     }
 
-    /// Writes how the targets were compared and what the verdicts mean.
+    /// Writes how the targets were compared and what the verdicts mean, what is said of several
+    /// groups only once.
     pub(super) fn method(&mut self, method: &Method) {
         self.gap();
         for paragraph in method.all() {
-            self.line(paragraph);
+            if self.explained.insert(paragraph.clone()) {
+                self.line(paragraph);
+            }
         }
     }
 
@@ -261,7 +264,7 @@ impl TerminalWriter {
     /// Writes what is below a table. Names are explained only once in a text.
     fn notes(&mut self, table: &Table) {
         let mut names = table.names.clone();
-        names.retain(|name| self.explained_names.insert(name.clone()));
+        names.retain(|name| self.explained.insert(name.clone()));
         if !names.is_empty() {
             self.wrapped("  ", &names.join("; "));
         }

@@ -67,6 +67,7 @@ fn fsync_names(metric: &str) -> [&'static str; 2] {
         "log_fsyncs_per_commit" => ["fsync of the log", "fsyncs of the log"],
         "binlog_syncs_per_commit" => ["sync of the binary log", "syncs of the binary log"],
         "data_fsyncs_per_commit" => ["fsync of data files", "fsyncs of data files"],
+        "flushes_per_commit" => ["device flush", "device flushes"],
         _ => ["fsync", "fsyncs"],
     }
 }
