@@ -164,6 +164,11 @@ impl Cause {
         }
     }
 
+    /// Returns whether no cause is known, with or without a share of time that is in no part.
+    pub fn is_unexplained(&self) -> bool {
+        self.kind() == FindingKind::Unexplained
+    }
+
     /// Returns whether a longer step would tell the cause.
     pub(super) fn is_too_short(&self) -> bool {
         *self == Self::Unexplained(Gap::TooShort)
@@ -228,14 +233,26 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
         return None;
     }
 
-    // An engine that counts no fsyncs may still show how long operations wait for them.
-    let counts_none = FSYNCS.iter().all(|metric| case.metric(metric).is_none());
+    time_of_fsyncs(case, accounting, &settings).or_else(|| {
+        let FsyncCount { metric, count } = syncs_that_begin_or_cease(case)?;
+        let waiting = waiting.map(|part| part.share);
+        Some(Cause::FsyncsPerCommit { metric, count, settings: cloned(&settings), waiting })
+    })
+}
 
+/// Explains a change by the time that operations wait for fsyncs, which an engine that counts none may
+/// still show.
+fn time_of_fsyncs(
+    case: &Case<'_>,
+    accounting: Option<&Accounting>,
+    settings: &[&Difference],
+) -> Option<Cause> {
+    let counts_none = FSYNCS.iter().all(|metric| case.metric(metric).is_none());
     let us = large_change(case, "op_fsync_us").filter(|_| counts_none)?;
-    let waiting = waiting?;
+    let waiting = accounting?.part(FindingKind::Fsyncs)?;
 
     let is_large = us.max() >= DEVICE_OF_TIME * accounting?.time.max();
-    is_large.then(|| PartOfTime::expected(waiting, &settings))
+    is_large.then(|| PartOfTime::expected(waiting, settings))
 }
 
 /// A kind of fsyncs per commit.

@@ -27,8 +27,7 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
     let explained = cases.iter().filter(has_changed).map(|case| {
         let cause = diagnose(case);
         // Where own CPU is shown to have changed, a change is not as unexplained as elsewhere.
-        let is_unexplained = matches!(cause, Cause::Unexplained(_));
-        let has_cpu = is_unexplained && case.shown_own_cpu_ratio().is_some();
+        let has_cpu = cause.is_unexplained() && case.shown_own_cpu_ratio().is_some();
         let key = (cause.kind(), cause.is_too_short(), has_cpu, case.is_slower());
         (key, ExplainedCase { case, cause })
     });

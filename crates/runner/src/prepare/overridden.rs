@@ -95,10 +95,10 @@ configs = ["mine"]
         assert_eq!(
             warnings,
             [
+                format!("target `my.mine`: option `log-error` has {effect}"),
                 format!(
                     "targets `pg.mine`, `pg.same`: options `port`, `Data_Directory` have {effect}"
                 ),
-                format!("target `my.mine`: option `log-error` has {effect}"),
             ]
         );
     }

@@ -131,3 +131,35 @@ fn fsyncs_that_cease_are_a_cause_without_a_known_setting_if_waiting_shows_it() {
     };
     assert!(settings.is_empty() && *share > 0.9, "{found:?}");
 }
+
+/// SQLite with `synchronous` off: nearly half of the time that was saved is in no part, and waiting
+/// for fsyncs varies too much, but devices have nothing to flush.
+#[test]
+fn a_setting_about_durability_is_expected_to_end_flushes() {
+    let of = |cpu: f64, fsync: f64, flushes: f64| {
+        [
+            ("op_client_cpu_us", cpu),
+            ("op_fsync_us", fsync),
+            ("flushes_per_commit", flushes),
+            ("op_unexplained_us", 100.0 * flushes),
+        ]
+    };
+    let (base, target) = (of(113.0, 34.0, 1.0), of(18.9, 0.0, 0.0));
+    let mut figures = repeated(&[
+        cost("a.c", "update-index", 14_000.0, &base),
+        cost("b.c", "update-index", 200_000.0, &target),
+    ]);
+    let unsteady = [0.0, 150.0, 3.0, 20.0, 0.0];
+    for row in figures.rows.iter_mut().filter(|row| row.cell.target == "a.c") {
+        row.metrics.insert("op_fsync_us", Some(unsteady[row.cell.repeat as usize - 1]));
+    }
+
+    // Without the setting, own CPU is at least told.
+    assert!(changed_case(&figures).own_cpu_ratio.is_some_and(|ratio| ratio < 0.2));
+
+    let figures = with_setting(figures, "synchronous", "2", "0");
+    let Cause::FsyncsPerCommit { metric, settings, .. } = cause(&figures) else {
+        panic!("{:?}", cause(&figures));
+    };
+    assert_eq!((metric, settings[0].name.as_str()), ("flushes_per_commit", "synchronous"));
+}

@@ -76,6 +76,7 @@ fn fsync_names(metric: &str) -> [&'static str; 2] {
 pub(super) fn headline(change: &ThroughputChange) -> String {
     let case = &change.cases[0];
     match &change.cause {
+        cause if cause.is_unexplained() => unexplained_headline(change),
         Cause::FsyncsPerCommit { metric, count, .. } => fsyncs_instead(metric, *count),
         Cause::WriteStalls { percent, .. } => {
             format!("writes stalled {}", percent_instead(*percent, "time"))
@@ -87,8 +88,9 @@ pub(super) fn headline(change: &ThroughputChange) -> String {
             Some(headline) => headline,
             None => in_brief(change.cause_in_brief()),
         },
-        Cause::Unexplained(_) => unexplained_headline(change),
-        Cause::BothMissedWrites | Cause::LevelShift(_) => in_brief(change.cause_in_brief()),
+        Cause::BothMissedWrites | Cause::LevelShift(_) | Cause::Unexplained(_) => {
+            in_brief(change.cause_in_brief())
+        }
     }
 }
 
