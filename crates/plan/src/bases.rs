@@ -1,13 +1,13 @@
 //! The key `base`: the target that others are compared with, or one for each engine or build.
 
-use crate::builds::DeclaredBuild;
-use crate::diagnostic::Place;
-use crate::reader::{Context, ValueKind, table_of};
+use crate::compared::builds::DeclaredBuild;
+use crate::text::diagnostic::Place;
+use crate::reading::context::{Context, ValueKind, table_of};
 use crate::spec::{GroupBase, Target};
-use crate::targets::index_named;
-use crate::tree::{Node, Value};
-use crate::value_kinds::Line;
-use crate::wording::{choices, code, key_part, list};
+use crate::compared::targets::index_named;
+use crate::text::tree::{Node, Value};
+use crate::reading::value_kinds::Line;
+use crate::text::wording::{choices, code, key_part, list};
 
 /// The targets that others are compared with.
 pub(crate) struct Bases {
