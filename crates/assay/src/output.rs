@@ -73,7 +73,7 @@ pub fn style() -> TableStyle {
         color: has_color(&stdout),
         width: width.flatten(),
         unicode: stdout.is_terminal() && is_utf8(),
-        all_settings: false,
+        ..TableStyle::default()
     }
 }
 

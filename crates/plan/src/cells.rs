@@ -40,6 +40,18 @@ impl Plan {
         self.configs[target.config].replicas > 0 || !build.replica_urls.is_empty()
     }
 
+    /// Returns the index of the target that one is compared with: the base of its build, or else of
+    /// its engine, if the plan has several.
+    pub fn base_of(&self, target: &Target) -> Option<usize> {
+        if self.bases.is_empty() {
+            return Some(self.base);
+        }
+        let build = &self.builds[target.build];
+        let find = |name: &str| self.bases.iter().find(|base| base.group == name);
+        let base = find(&build.name).or_else(|| find(build.engine.name()))?;
+        Some(base.target)
+    }
+
     /// Returns the targets and variants that have no cells together.
     pub fn not_applicable(&self) -> Vec<NotApplicable> {
         let mut pairs = Vec::new();

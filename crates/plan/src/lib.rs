@@ -36,6 +36,7 @@
 //! assert!(shown.contains("demo.toml:2:11") && shown.contains("did you mean `insert`?"));
 //! ```
 
+mod bases;
 mod cells;
 mod compared;
 mod descriptions;
@@ -68,6 +69,7 @@ pub use text::wording::{key_part, quoted};
 use std::net::IpAddr;
 use std::time::Duration;
 
+use bases::{BaseChoices, Bases};
 use compared::builds::DeclaredBuild;
 use compared::{Compared, targets};
 use reading::context::{Context, Field, Section, ValueKind};
@@ -171,12 +173,16 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
     repeats.check(cx, &targets, surroundings.reuse);
 
     let first = first_measured(cx, variants.as_deref(), &builds, &targets);
-    let base = match base_node {
+    let bases = match base_node {
         Some(node) if !is_against_itself => {
-            index_named(cx, base_at, "base", &node, &targets, are_known)
+            let are_designed = designed.is_some();
+            let choices =
+                BaseChoices { builds: &builds, targets: &targets, are_designed, are_known };
+            choices.read(cx, base_at, node)
         }
         _ => default_base(cx, base_at, first, &targets),
     };
+    let Bases { base, groups } = bases?;
 
     Some(Plan {
         name,
@@ -187,7 +193,8 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
         turns,
         idle,
         placement,
-        base: base?,
+        base,
+        bases: groups,
         against_itself: is_against_itself,
         seed,
         data_dir: surroundings.data_dir,
@@ -293,10 +300,10 @@ fn default_base(
     listed_at: usize,
     first: usize,
     targets: &[Target],
-) -> Option<usize> {
+) -> Option<Bases> {
     let target = targets.get(first)?;
     cx.resolve_at(listed_at, "base", Line.show(&target.name), Place::Nowhere);
-    Some(first)
+    Some(Bases { base: first, groups: Vec::new() })
 }
 
 /// Reads the table `[profile]`. Without it, no cell is profiled.

@@ -210,7 +210,8 @@ fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
             json!({ "anyOf": [text, list] })
         }
         _ if above[0] == "build" => text,
-        "base" | "against-itself" | "load-with" | "sql" | "values" => text,
+        "base" => json!({ "anyOf": [text, map(text.clone())] }),
+        "against-itself" | "load-with" | "sql" | "values" => text,
         "builds" | "configs" => json!({ "type": "array", "items": text, "minItems": 1 }),
         "arguments" => map(json!({ "type": "integer" })),
         "parameters" => map(computed),

@@ -36,7 +36,8 @@ impl std::fmt::Display for FormatVersion {
 ///   levels of the targets of a designed experiment.
 /// - 1.6: [`Step::system_calls`](crate::Step::system_calls): how many system calls of each kind the engine made.
 /// - 1.7: [`Run::imported`](crate::Run::imported) and [`Step::imported`](crate::Step::imported): what other tools measured.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 7 };
+/// - 1.8: [`Run::bases`](crate::Run::bases): a base for each engine or build.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 8 };
 
 impl FormatVersion {
     /// Returns whether the JSON files have checksums.

@@ -6,7 +6,7 @@ use record::CellKey;
 use super::estimate::Estimate;
 use super::matching::{Matched, NamedSide};
 use super::metric::{OWN_CPU, PROCESS_CPU, THROUGHPUT, more_is_better};
-use super::reason::Reason;
+use super::reason::{self, Reason};
 use super::samples::Samples;
 use super::typical::{NoiseWithin, Relation, TurnMetric};
 use super::{ComparedStep, Pairing, Sample, Verdict, anova, drift, initial_tree};
@@ -202,7 +202,7 @@ impl UndecidedRow {
     }
 
     pub fn add_reasons(&mut self, reasons: &[Reason]) {
-        self.row.reasons.extend(reasons.iter().map(Reason::to_string));
+        self.row.reasons.extend(reason::sentences(reasons));
     }
 
     fn say_why_nothing_counts(&mut self, named: NamedSide<'_>) {

@@ -40,6 +40,7 @@ mod equality;
 mod estimate;
 pub(crate) mod family;
 mod gate;
+mod groups;
 mod halves;
 pub(crate) mod initial_tree;
 mod looks;
@@ -81,6 +82,7 @@ pub use designed::{
 pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
 pub use gate::{Gate, Judged, Thresholds, WORK, gate, judged, judged_work, repeats_to_judge};
+pub use groups::{BaseGroup, groups_by_base};
 pub use initial_tree::{InitialTree, TreeDifference};
 pub(crate) use metric::{OWN_CPU, has_only_process_cpu, process_cpu};
 pub use metric::{

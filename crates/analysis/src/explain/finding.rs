@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use record::CellKey;
 use serde::Serialize;
 
-use super::case::Pair;
+use super::case::{Pair, evidence_title};
 use super::explanation::Explanation;
 use super::statement::{CountedCaveat, Statement};
 use super::thresholds::NOTHING;
@@ -232,6 +232,8 @@ pub struct Evidence {
     pub ratio: Option<f64>,
     /// The repeats don't show that the two figures differ.
     pub is_noise: bool,
+    /// The figure that the finding's title names. Tables have it right after throughput.
+    pub is_cause: bool,
 }
 
 impl Evidence {
@@ -243,6 +245,15 @@ impl Evidence {
             value: Some(pair.value),
             ratio: pair.ratio(),
             is_noise: false,
+            is_cause: false,
+        }
+    }
+
+    /// Marks the figure of a metric as the one that the title names.
+    pub(super) fn mark_cause(evidence: &mut [Self], metric: &'static str) {
+        let title = evidence_title(metric);
+        for figure in evidence.iter_mut().filter(|figure| figure.name == title) {
+            figure.is_cause = true;
         }
     }
 
@@ -255,6 +266,7 @@ impl Evidence {
             value: Some(value),
             ratio: None,
             is_noise: false,
+            is_cause: false,
         }
     }
 

@@ -11,6 +11,7 @@ use words::{Secret, Setting};
 
 use super::config::{self, ConfigText};
 use super::creation::{check_format, missing_format, set_up};
+use super::unreadable::Sight;
 use crate::contract::{Capabilities, Engine, Needs, Obstacle, Session, Storage};
 use crate::error::{Error, SetupError};
 use crate::local::log::LogParser;
@@ -307,7 +308,7 @@ impl<K: SqlKind> SqlServer<K> {
         )?;
         check_preloaded(options.env, guarded.pid())?;
 
-        let notes = config.notes.into_iter().chain(build.note()).collect();
+        let notes = build.note().into_iter().collect();
         let mut server = place.into_server(guarded, config.text, notes, origin);
 
         let address = Address { database: DATABASE.into(), ..socket };
@@ -392,6 +393,17 @@ impl<K: SqlKind> SqlServer<K> {
         attached.process_id = by_directory.or_else(|| session.stream().listener_pid());
         attached.places = by_directory.and_then(|_| K::places(&mut session));
         Ok(attached)
+    }
+
+    /// Returns how much of the server's processes is seen.
+    pub(super) fn sight(&self) -> Sight {
+        if self.is_on_other_host {
+            Sight::OtherHost
+        } else if self.server.is_some() || self.places.is_some() {
+            Sight::Processes
+        } else {
+            Sight::Nothing
+        }
     }
 
     /// Connects, and queries the server for the facts about itself.

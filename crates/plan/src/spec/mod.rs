@@ -44,7 +44,11 @@ pub struct Plan {
     /// The processors on which connections and servers run.
     pub placement: Placement,
     /// The index in `targets` of the target that the others are compared with.
+    ///
+    /// With several [`Self::bases`], it is that of the first group.
     pub base: usize,
+    /// The bases of engines and builds, in the order of the plan; none if all targets have the same.
+    pub bases: Vec<GroupBase>,
     /// The targets are one and its twin, the same build with the same config, to measure noise.
     pub against_itself: bool,
     /// The seed of all data and random choices.

@@ -17,8 +17,8 @@ pub use database::{KeptDatabase, PageCache};
 pub use imported::{ImportedFile, ImportedRun, ImportedStep};
 pub use run::{
     AloneStep, Assay, Build, BuiltCommit, BuiltPatch, CellRef, ClientHost, Design, DesignFactor,
-    DesignedTarget, FactDifference, FileHash, Host, Invocation, Plan, PlanFile, RateSearch,
-    ResolvedValue, Run, Target, WorkloadSteps,
+    DesignedTarget, FactDifference, FileHash, GroupBase, Host, Invocation, Plan, PlanFile,
+    RateSearch, ResolvedValue, Run, Target, WorkloadSteps,
 };
 pub use step::{
     Cpu, LoadPause, RankLoad, Settle, Step, StepCommand, StepKind, StepProfile, StepWork,

@@ -328,8 +328,9 @@ fn growing_cells(
         Growth::Fixed => return Ok(None),
         Growth::Search(_) => tasks.retain(|task| only.matches(&task.reference)),
         // Pairs need the base as well.
-        Growth::UntilDecided(_) => tasks
-            .retain(|task| only.matches(&task.reference) || task.reference.key.target == run.base),
+        Growth::UntilDecided(_) => tasks.retain(|task| {
+            only.matches(&task.reference) || run.is_base(&task.reference.key.target)
+        }),
     }
 
     Ok(Some(tasks))

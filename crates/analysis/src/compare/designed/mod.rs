@@ -244,8 +244,10 @@ impl<'r> RecordedDesign<'r> {
                 continue;
             };
 
-            let change = self.factors[factor].change(level);
-            let undecided = measured.draft(samples, place, &change, metric, &fitted);
+            let described = &self.factors[factor];
+            let change = described.change(level);
+            let mut undecided = measured.draft(samples, place, &change, metric, &fitted);
+            undecided.names = [described.named(0), described.named(level)];
             drafts.effects.push(EffectDraft { factor, level, undecided });
         }
 

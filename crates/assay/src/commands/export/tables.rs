@@ -19,7 +19,7 @@ use crate::output::print_note;
 pub(super) struct Figures {
     rows: Vec<Row>,
     /// The comparison of the targets, if a table needs it.
-    answer: Option<Answer>,
+    answers: Option<Vec<Answer>>,
 }
 
 /// Returns whether a row is of this engine; without an engine, each row is.
@@ -34,22 +34,20 @@ impl Selection {
         let takes_rows = tables.iter().any(|table| of_rows.contains(table));
         let rows = if takes_rows { self.rows()? } else { Vec::new() };
 
-        let mut answer = None;
+        let mut answers = None;
         if tables.contains(&ExportTable::Verdicts) {
             let recorded = Recorded::read(&self.directories)?;
             let request = CompareRequest { steps: self.steps.clone(), ..CompareRequest::default() };
-            answer = Some(compare::answer(&self.directories, &recorded, &request, &print_note)?);
+            answers = Some(compare::answers(&self.directories, &recorded, &request, &print_note)?);
         }
 
         // `rows` has already reported damage.
-        if let Some(answer) = &answer
-            && !takes_rows
-        {
+        for answer in answers.iter().flatten().filter(|_| !takes_rows) {
             let is_damaged = say_damages(&answer.figures);
             self.saw_damage.set(self.saw_damage.get() || is_damaged);
         }
 
-        Ok(Figures { rows, answer })
+        Ok(Figures { rows, answers })
     }
 
     /// Writes a table into a sink: all of it, or only the rows of one engine.
@@ -63,12 +61,12 @@ impl Selection {
         let runs = self.runs();
         let rows = figures.rows.iter().filter(|row| is_of_engine(row, engine));
 
-        match (table, &figures.answer) {
+        match (table, &figures.answers) {
             (ExportTable::Steps, _) => Ok(report::step_table(rows, &runs, form, sink)?),
             (ExportTable::Metrics, _) => Ok(report::metric_table(rows, &runs, form, sink)?),
             (ExportTable::Verdicts, None) => Ok(sink),
-            (ExportTable::Verdicts, Some(answer)) => {
-                self.write_verdicts(answer, engine, form, sink)
+            (ExportTable::Verdicts, Some(answers)) => {
+                self.write_verdicts(answers, engine, form, sink)
             }
             (ExportTable::Seconds, _) => {
                 // Rows of seconds are too many to be kept: each step is written as it is read.
@@ -96,7 +94,7 @@ impl Selection {
 
     fn write_verdicts(
         &self,
-        answer: &Answer,
+        answers: &[Answer],
         engine: Option<&str>,
         form: Form,
         sink: Sink,
@@ -104,16 +102,18 @@ impl Selection {
         // The table has no column for the path of a run.
         let unnamed: Vec<_> =
             self.runs.iter().map(|run| ComparedRun { name: String::new(), run }).collect();
-        let comparison = Comparison {
+        let effects = Effects::default();
+        let comparisons = answers.iter().map(|answer| Comparison {
             run: &answer.shown,
             runs: &unnamed,
             figures: &answer.figures,
             compared: &answer.compared,
-            effects: &Effects::default(),
+            effects: &effects,
             findings: &[],
-        };
+        });
+        let comparisons: Vec<Comparison<'_>> = comparisons.collect();
 
-        Ok(report::verdict_table(&comparison, engine, form, sink)?)
+        Ok(report::verdict_table(&comparisons, engine, form, sink)?)
     }
 
     /// Writes whole tables of all runs: one to a file or stdout, several to a directory.

@@ -163,8 +163,7 @@ fn renew_report(directory: &RunDir) {
 /// Returns the path of the report; `None` if it cannot be written, which is not fatal: it can be
 /// made again.
 fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> Option<PathBuf> {
-    let directories = std::slice::from_ref(directory);
-    match write_report_of(directories, figures, curves, &[], None) {
+    match write_report_of(directory, figures, curves) {
         Ok(output) => Some(output),
         Err(error) => {
             report_error(&error);

@@ -41,6 +41,7 @@ use crate::contract::{
 };
 use crate::error::Error;
 use crate::servers::sql_server::SqlServer;
+use crate::servers::unreadable;
 use server::MysqlKind;
 
 /// A running MySQL or MariaDB server, which assay started or connected to.
@@ -95,5 +96,12 @@ impl ServerEngine for Mysql {
 
     fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error> {
         obstacles::find(&mut self.connect()?, &self.address.database, needs)
+    }
+
+    fn unreadable(&self) -> Result<Vec<Obstacle>, Error> {
+        let mut session = self.connect()?;
+        let hidden = obstacles::unreadable(&mut session)?;
+        let directory = session.variable("datadir")?;
+        Ok(unreadable::with_processes(hidden, directory, self.sight()))
     }
 }

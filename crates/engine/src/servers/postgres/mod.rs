@@ -37,6 +37,7 @@ use crate::contract::{
 };
 use crate::error::Error;
 use crate::servers::sql_server::{SqlServer, connect_alone};
+use crate::servers::unreadable;
 use server::PostgresKind;
 
 /// The time that a dropped table may stay locked: by a commit that waits for a lost replica, or by
@@ -107,5 +108,10 @@ impl ServerEngine for Postgres {
 
     fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error> {
         obstacles::find(&mut self.connect()?, needs)
+    }
+
+    fn unreadable(&self) -> Result<Vec<Obstacle>, Error> {
+        let obstacles::Told { hidden, directory } = obstacles::told(&mut self.connect()?)?;
+        Ok(unreadable::with_processes(hidden, directory, self.sight()))
     }
 }

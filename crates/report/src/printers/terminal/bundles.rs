@@ -60,7 +60,7 @@ pub fn bundle_readme(
     facts: &BundleFacts,
     details: bool,
 ) -> String {
-    let mut out = TerminalWriter::markdown(false);
+    let mut out = TerminalWriter::markdown();
     out.main_title(&facts.title);
     for line in &facts.summary {
         out.line(line);
