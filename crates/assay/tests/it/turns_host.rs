@@ -38,11 +38,12 @@ pub(crate) fn mysql(build: &str) -> String {
 
 /// Returns the rows of two steps of three targets.
 fn rows(place: &Place, engine: &str, turns: &str, time: &str) -> Vec<Value> {
-    let steps = "steps = [\"l.i0\", \"l.i1\", \"qr500\"]\ntransactions = \"small\"";
+    let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"qr500\"]\ntransactions = \"small\"";
     let plan = format!("turns = \"{turns}\"\n{}{engine}", workload(5000, 1000, time, steps));
     let run = place.run(&plan, &[]).expect_code(0).run_directory();
     let shown = Shown::read(place, &run);
-    shown.rows().iter().filter(|row| row["step"] != "l.i0").cloned().collect()
+    let is_measured = |row: &&Value| row["step"] == "l.i1" || row["step"] == "qr500";
+    shown.rows().iter().filter(is_measured).cloned().collect()
 }
 
 #[test]
@@ -71,17 +72,15 @@ pub(crate) fn columns_agree_with_those_of_a_run_without_turns(place: &Place, eng
     let in_turns = rows(place, engine, "20ms", "3s");
     assert_eq!((alone.len(), in_turns.len()), (6, 6));
 
-    for step in ["l.i1", "qr500"] {
-        for name in COLUMNS {
-            let mean = |rows: &[Value]| {
-                let of_step = rows.iter().filter(|row| row["step"] == step);
-                let values = of_step.map(|row| row["metrics"][name].as_f64());
-                values.sum::<Option<f64>>().unwrap_or_else(|| panic!("{name} in {step}")) / 3.0
-            };
-            let (alone, in_turns) = (mean(&alone), mean(&in_turns));
-            let ratio = in_turns / alone;
-            println!("{step} {name}: {alone:.2} alone, {in_turns:.2} in turns, {ratio:.2}");
-            assert!((0.5..2.0).contains(&ratio), "{name} in {step}: {ratio} of {alone}");
-        }
+    // In `qr500`, most of what a disk writes is written back at moments of the kernel's choice.
+    for name in COLUMNS {
+        let mean = |rows: &[Value]| {
+            let of_step = rows.iter().filter(|row| row["step"] == "l.i1");
+            let values = of_step.map(|row| row["metrics"][name].as_f64());
+            values.sum::<Option<f64>>().unwrap_or_else(|| panic!("no {name}")) / 3.0
+        };
+        let (alone, in_turns) = (mean(&alone), mean(&in_turns));
+        let ratio = in_turns / alone;
+        assert!((0.4..2.5).contains(&ratio), "{name}: {in_turns} in turns, {alone} alone");
     }
 }
