@@ -39,7 +39,7 @@ pub(crate) fn mysql(build: &str) -> String {
 /// Returns the rows of two steps of three targets.
 fn rows(place: &Place, engine: &str, turns: &str, time: &str) -> Vec<Value> {
     let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"qr500\"]\ntransactions = \"small\"";
-    let plan = format!("turns = \"{turns}\"\n{}{engine}", workload(5000, 1000, time, steps));
+    let plan = format!("turns = \"{turns}\"\n{}{engine}", workload(5000, 20_000, time, steps));
     let run = place.run(&plan, &[]).expect_code(0).run_directory();
     let shown = Shown::read(place, &run);
     let is_measured = |row: &&Value| row["step"] == "l.i1" || row["step"] == "qr500";
