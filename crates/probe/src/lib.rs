@@ -42,6 +42,7 @@ mod frequency;
 mod fsync;
 mod group;
 mod host;
+mod host_counters;
 mod network;
 mod parse;
 mod processes;
@@ -63,6 +64,7 @@ pub use floor::{FLOOR_DEPTH_MAX, FloorError, FloorRequest, measure_disk_floor};
 pub use fsync::measure_fsync;
 pub use group::{Group, Version};
 pub use host::{HostFacts, host, host_at};
+pub use host_counters::HostCounters;
 pub use processes::{
     children_of, cpu_ticks, process_tree, state_and_parent, state_of_thread, threads_of,
 };

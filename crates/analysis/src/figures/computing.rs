@@ -49,7 +49,7 @@ impl CellOfRun<'_> {
         let embedded = self.cell.embedded;
         let mut metrics = metrics::metrics(step, &data.host, &series.ops, &series.engine, embedded);
 
-        let floor = StepFloor::new(self.record, self.cell, step, &metrics);
+        let floor = StepFloor::new(self.record, self.cell, &metrics);
         if let Some(floor) = &floor {
             metrics.extend(floor.efficiencies(step, &metrics));
         }

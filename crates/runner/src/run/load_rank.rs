@@ -23,7 +23,7 @@ use crate::remote::protocol::{
     CellOrder, ConnectionInfo, EndedPart, Numbered, Order, Report, decode, encode,
 };
 use crate::remote::reach::reachable;
-use crate::steps::sampling::{Reading, Sampling};
+use crate::steps::sampling::{HostSampler, Reading, Sampling};
 use crate::steps::{cpu, seen_states};
 use crate::targets::engines;
 use crate::targets::workloads::sql::{LoadEngine, SqlWorkload};
@@ -335,7 +335,8 @@ impl RankSink<'_, '_> {
         let clients: Vec<Option<u32>> = threads.iter().map(|thread| thread.client).collect();
         let states = ThreadStates::of_one_side(&clients);
         let clock = StepClock::Host(self.rank.clock.clone());
-        let sampling = Sampling::begin(&clock, at, sampler, None, Some(states));
+        let sampling =
+            Sampling::begin(&clock, at, HostSampler { sampler, share: None }, None, Some(states));
         self.sampling = Some(sampling.map_err(|error| error.to_string())?);
         Ok(())
     }

@@ -16,7 +16,7 @@ use words::{Random, WaitView};
 
 use super::session_states::SessionStates;
 use crate::ground::threads::{NoThread, spawn};
-use crate::turns::StepClock;
+use crate::turns::{HostShare, StepClock};
 
 /// A reading and its time.
 pub enum Reading {
@@ -78,6 +78,24 @@ const LOOK_EVERY_NS: u64 = 100_000_000;
 /// threads.
 type Processes = Arc<Mutex<Option<Vec<u32>>>>;
 
+/// Samples the host.
+pub struct HostSampler {
+    pub sampler: Sampler,
+    /// The target's share of the host, if it takes turns.
+    pub share: Option<HostShare>,
+}
+
+impl HostSampler {
+    fn sample(&mut self) -> Result<Sample, String> {
+        let mut sample = self.sampler.sample().map_err(|error| error.to_string())?;
+        // At once, since a sample belongs to the turn in which it was taken.
+        if let Some(share) = &self.share {
+            share.keep_own(&mut sample);
+        }
+        Ok(sample)
+    }
+}
+
 /// The sampling threads.
 pub struct Sampling {
     done: Arc<AtomicBool>,
@@ -107,7 +125,7 @@ impl Sampling {
     pub fn begin(
         clock: &StepClock,
         start_at: u64,
-        sampler: Sampler,
+        host: HostSampler,
         observer: Option<Box<dyn Observer>>,
         states: Option<ThreadStates>,
     ) -> Result<Self, NoThread> {
@@ -127,7 +145,7 @@ impl Sampling {
             let (mut seconds, sender) = (seconds.clone(), sender.clone());
             let processes = Arc::clone(&processes);
             seconds.watch = Some(StallDetector { found: sender.clone(), run_delay_ns: 0 });
-            spawn("host", move || read_host(seconds, sampler, &processes, &sender))?
+            spawn("host", move || read_host(seconds, host, &processes, &sender))?
         };
 
         let states = states.map(|states| {
@@ -281,7 +299,7 @@ fn ends_in_time<T>(thread: &JoinHandle<T>) -> bool {
 
 fn read_host(
     mut seconds: SecondTimer,
-    mut sampler: Sampler,
+    mut host: HostSampler,
     processes: &Mutex<Option<Vec<u32>>>,
     readings: &Sender<Reading>,
 ) -> Sampler {
@@ -289,15 +307,14 @@ fn read_host(
     loop {
         let goes_on = seconds.wait();
         let at_ns = seconds.elapsed_ns();
-        let _ = readings
-            .send(Reading::Host(at_ns, sampler.sample().map_err(|error| error.to_string())));
+        let _ = readings.send(Reading::Host(at_ns, host.sample()));
 
         // The thread that samples states gets the processes from here: finding them takes time.
         *processes.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(sampler.server_processes());
+            Some(host.sampler.server_processes());
 
         if !goes_on {
-            return sampler;
+            return host.sampler;
         }
     }
 }

@@ -187,7 +187,7 @@ formulas! {
         "sampled states";
     "op_unexplained_us"
         "`op_time_us` - the parts + `op_overlap_us`: time that no part explains"
-        "all of them, but `op_steal_us` only in steps without [turns](turns.md)";
+        "all of them";
     "op_unexplained%"
         "100 x `op_unexplained_us` / `op_time_us`. It is below 0 if the parts add up to more \
          than the time"
