@@ -8,6 +8,7 @@ mod jobs;
 mod lanes;
 mod libtest;
 mod memory;
+mod meter;
 mod options;
 mod part;
 mod times;
