@@ -5,4 +5,5 @@ pub(crate) mod creation;
 pub mod mysql;
 pub mod postgres;
 pub(crate) mod sql_server;
+mod stock;
 pub(crate) mod wire;
