@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use fs_err as fs;
 use words::Limits;
@@ -48,16 +49,17 @@ pub(super) fn create_or_copy(
         return create();
     };
 
-    let kept = folder.join(name(recipe)?);
+    let uid = place.user.as_ref().map(|user| user.uid);
+    let kept = folder.join(name(recipe, uid)?);
     if kept.exists() {
         if !place.data().exists() {
             place.create_directory(&place.data())?;
         }
-        return copy(options, place, &kept, &place.data());
+        return copy(place, &kept, &place.data());
     }
 
     create()?;
-    keep(options, place, &folder, &kept)
+    keep(place, &folder, &kept)
 }
 
 /// Returns whether two folders are on one file system. A copy to another one takes longer than to
@@ -67,44 +69,36 @@ fn are_on_one_disk(one: &Path, other: &Path) -> bool {
     device(one).is_some() && device(one) == device(other)
 }
 
-/// Returns the name of a recipe's database. A program that was replaced makes another one.
-fn name(recipe: &Recipe<'_>) -> Result<String, SetupError> {
+/// Returns the name of the database that a user creates by a recipe. A program that was replaced
+/// makes another one.
+fn name(recipe: &Recipe<'_>, uid: Option<u32>) -> Result<String, SetupError> {
     let program = fs::metadata(recipe.program)?;
     let mut hasher = DefaultHasher::new();
-    recipe.hash(&mut hasher);
+    (recipe, uid).hash(&mut hasher);
     (program.len(), program.mtime_nsec(), program.mtime()).hash(&mut hasher);
     Ok(format!("{:016x}", hasher.finish()))
 }
 
 /// Keeps a copy of the data in `place`, unless another process has done so meanwhile.
-fn keep(
-    options: &StartOptions<'_>,
-    place: &ServerPlace,
-    folder: &Path,
-    kept: &Path,
-) -> Result<(), SetupError> {
+fn keep(place: &ServerPlace, folder: &Path, kept: &Path) -> Result<(), SetupError> {
     let unfinished = tempfile::tempdir_in(folder)?;
     let data = unfinished.path().join("data");
     fs::create_dir(&data)?;
-    copy(options, place, &place.data(), &data)?;
+    copy(place, &place.data(), &data)?;
     // A directory that is there is not empty, and so stays.
     let _ = fs::rename(&data, kept);
     Ok(())
 }
 
 /// Copies files of the server's user.
-fn copy(
-    options: &StartOptions<'_>,
-    place: &ServerPlace,
-    from: &Path,
-    to: &Path,
-) -> Result<(), SetupError> {
+fn copy(place: &ServerPlace, from: &Path, to: &Path) -> Result<(), SetupError> {
     let owner = place.user.as_ref().map(|user| Owner { uid: user.uid, gid: user.gid });
     let own_uid = rustix::process::geteuid().as_raw();
     let copy_options = CopyOptions {
         owner_before: owner.map_or(own_uid, |owner| owner.uid),
         owner_after: owner,
-        stop: options.stop,
+        // A copy in memory ends soon, and the start is stopped after it.
+        stop: &AtomicBool::new(false),
     };
     copy_database(from, to, &copy_options)?;
     // PostgreSQL refuses a directory that others can enter.
@@ -123,7 +117,8 @@ mod tests {
         fs::write(&program, "old").unwrap();
         let name_of = |argument: &str, config: &str| {
             let args = [OsString::from(argument)];
-            name(&Recipe { program: &program, args: &args, config: config.to_owned() }).unwrap()
+            let config = config.to_owned();
+            name(&Recipe { program: &program, args: &args, config }, None).unwrap()
         };
         let names = [name_of("a", ""), name_of("b", ""), name_of("a", "b")];
         assert_eq!(names[0], name_of("a", ""));
