@@ -9,6 +9,8 @@ mod modules;
 mod rooms;
 mod source_tree;
 
+use std::process::Command;
+
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
@@ -38,8 +40,36 @@ clippy     `cargo clippy` for all targets, with MPI if it is installed, without 
 doc        `cargo doc` for the libraries, without warnings",
 };
 
+/// The crates that clippy and rustdoc check, which compile what they check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Crates {
+    /// All of the project.
+    All,
+    /// Those with these names.
+    Named(Vec<String>),
+}
+
+impl Crates {
+    /// Returns the arguments that choose them, or `None` if there are none.
+    fn arguments(&self) -> Option<String> {
+        match self {
+            Self::All => Some("--workspace".to_owned()),
+            Self::Named(names) if names.is_empty() => None,
+            Self::Named(names) => Some(format!("--package {}", names.join(" --package "))),
+        }
+    }
+
+    /// Returns whether the feature for load ranks can be chosen with them.
+    fn have_load_ranks(&self) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(names) => names.iter().any(|name| name == "assay"),
+        }
+    }
+}
+
 /// Runs a check, and prints its findings. Returns false if there are any.
-fn check(workspace: &Workspace, name: &str) -> Result<bool> {
+fn check(workspace: &Workspace, name: &str, crates: &Crates) -> Result<bool> {
     match name {
         "names" => is_absent(workspace, "-l", "", &paths_named(EMPTY_NAMES)),
         "marks" => is_absent(workspace, "-n -w", "TO[D]O|FIX[M]E|XX[X]", &[]),
@@ -56,8 +86,11 @@ fn check(workspace: &Workspace, name: &str) -> Result<bool> {
             forbidden_licenses(&metadata).map(is_empty)
         }
         "fmt" => cargo(workspace, "fmt --all --check"),
-        CLIPPY => clippy(workspace),
-        "doc" => cargo(workspace, "doc --workspace --no-deps --lib --quiet"),
+        CLIPPY => clippy(workspace, crates),
+        "doc" => match crates.arguments() {
+            Some(chosen) => cargo(workspace, &format!("doc {chosen} --no-deps --lib --quiet")),
+            None => Ok(true),
+        },
         other => bail!("unknown check `{other}`"),
     }
 }
@@ -174,7 +207,7 @@ pub fn judge_commits(workspace: &Workspace, since: &str) -> Result<bool> {
 }
 
 /// Runs the checks with these names, or all, and prints their findings.
-pub fn run(workspace: &Workspace, names: &[String]) -> Result<Tally> {
+pub fn run(workspace: &Workspace, names: &[String], crates: &Crates) -> Result<Tally> {
     let entries = names.iter().map(|name| CHECKS.entry(name));
     let mut chosen: Vec<_> = entries.collect::<Result<_>>()?;
     if chosen.is_empty() {
@@ -185,7 +218,7 @@ pub fn run(workspace: &Workspace, names: &[String]) -> Result<Tally> {
     for (name, description) in chosen {
         let stopwatch = Stopwatch::start();
         // A check that can't run must not hide the findings of others.
-        let end = match check(workspace, name) {
+        let end = match check(workspace, name, crates) {
             Ok(true) => "ok".to_owned(),
             Ok(false) => format!("FAILED, see above: {description}"),
             Err(error) => format!("FAILED, cannot check: {error:#}"),
@@ -294,8 +327,16 @@ fn forbidden_licenses(metadata: &Value) -> Result<Vec<String>> {
 }
 
 /// Runs clippy, on the load ranks too if MPI is installed. Returns true if it finds nothing.
-fn clippy(workspace: &Workspace) -> Result<bool> {
-    let mut command = workspace.cargo("clippy --workspace --all-targets --quiet");
+fn clippy(workspace: &Workspace, crates: &Crates) -> Result<bool> {
+    let Some(chosen) = crates.arguments() else { return Ok(true) };
+    let mut command = workspace.cargo(&format!("clippy {chosen} --all-targets --quiet"));
+    if crates.have_load_ranks() {
+        add_load_ranks(&mut command);
+    }
+    succeeds(command.args(["--", "--deny", "warnings"]))
+}
+
+fn add_load_ranks(command: &mut Command) {
     if prepare::is_installed(prepare::MPI) {
         command.args(prepare::MPI_FEATURE);
     } else {
@@ -304,7 +345,6 @@ fn clippy(workspace: &Workspace) -> Result<bool> {
             prepare::MPI
         );
     }
-    succeeds(command.args(["--", "--deny", "warnings"]))
 }
 
 /// Runs one of cargo's tools. Returns true if it finds nothing.
@@ -327,13 +367,25 @@ mod tests {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, text).unwrap();
         let root = folder.path().to_path_buf();
-        check(&Workspace::at(root), name).unwrap()
+        check(&Workspace::at(root), name, &Crates::All).unwrap()
     }
 
     #[test]
     fn an_unknown_check_is_refused_with_the_known_ones() {
-        let error = run(&Workspace::here(), &["formatting".to_owned()]).unwrap_err().to_string();
+        let names = ["formatting".to_owned()];
+        let error = run(&Workspace::here(), &names, &Crates::All).unwrap_err().to_string();
         assert!(error.contains("`formatting`") && error.contains("`fmt`"), "{error}");
+    }
+
+    #[test]
+    fn without_a_crate_nothing_is_compiled() {
+        let named = |names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            Crates::Named(names).arguments()
+        };
+        assert_eq!(named(&["plan", "words"]).as_deref(), Some("--package plan --package words"));
+        assert_eq!(named(&[]), None);
+        assert!(check(&Workspace::at("/".into()), CLIPPY, &Crates::Named(Vec::new())).unwrap());
     }
 
     #[test]

@@ -157,7 +157,7 @@ fn the_workflow_for_github_measures_judges_publishes_and_keeps_the_history() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
-    let place = Place::on_disk();
+    let place = Place::new();
 
     git_repository(&place);
     run_steps(&place, "github-workflow.yml", Event::Change);
@@ -189,7 +189,7 @@ fn the_template_for_gitlab_measures_judges_publishes_and_keeps_the_history() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
-    let place = Place::on_disk();
+    let place = Place::new();
 
     run_steps(&place, "gitlab-template.yml", Event::Change);
     let report = text(&place.join("gl-code-quality-report.json"));

@@ -5,5 +5,6 @@ pub(crate) mod creation;
 pub mod mysql;
 pub mod postgres;
 pub(crate) mod sql_server;
+mod stock;
 mod unreadable;
 pub(crate) mod wire;

@@ -22,6 +22,7 @@ use crate::safety::guard::Ending;
 use crate::servers::config::ConfigText;
 use crate::servers::creation::{about_init_arguments, check_init_arguments};
 use crate::servers::sql_server::SqlKind;
+use crate::servers::stock::{Recipe, create_or_copy};
 
 /// The account that comes with the system tables, here without a password.
 const USER: &str = "root";
@@ -152,32 +153,40 @@ impl SqlKind for MysqlKind {
         check_init_arguments(options, &INIT_RESERVED)?;
         let own = &options.creation.init_arguments;
 
-        let run = |mut args: Vec<OsString>, input| {
+        let run = |mut args: Vec<OsString>, input: Option<&Path>| {
             args.extend(own.iter().map(OsString::from));
             let ran = place.run(program, args, input, options.stop);
             ran.map_err(|error| about_init_arguments(options, error))
         };
 
-        if version.is_mysql_from(5, 7, 0) {
-            return run(with_options(&option_file, &["--initialize-insecure"]), None);
-        }
+        let here = place.data_dir.path().display().to_string();
+        let recipe = Recipe {
+            program,
+            args: &own.iter().map(OsString::from).collect::<Vec<_>>(),
+            config: config.initial.replace(&here, ""),
+        };
+        create_or_copy(options, place, &recipe, || {
+            if version.is_mysql_from(5, 7, 0) {
+                return run(with_options(&option_file, &["--initialize-insecure"]), None);
+            }
 
-        let statements = system_table_statements(options.build, build)?;
-        let statements = place.write("initial.sql", &statements)?;
+            let statements = system_table_statements(options.build, build)?;
+            let statements = place.write("initial.sql", &statements)?;
 
-        // Older versions don't create this directory.
-        place.create_directory(&place.data().join("mysql"))?;
+            // Older versions don't create this directory.
+            place.create_directory(&place.data().join("mysql"))?;
 
-        let mut args = vec![
-            "--bootstrap",
-            "--log-warnings=0",
-            "--max-allowed-packet=8M",
-            "--net-buffer-length=16K",
-        ];
-        if version.is_mariadb() {
-            args.push("--enforce-storage-engine=");
-        }
-        run(with_options(&option_file, &args), Some(&statements))
+            let mut args = vec![
+                "--bootstrap",
+                "--log-warnings=0",
+                "--max-allowed-packet=8M",
+                "--net-buffer-length=16K",
+            ];
+            if version.is_mariadb() {
+                args.push("--enforce-storage-engine=");
+            }
+            run(with_options(&option_file, &args), Some(&statements))
+        })
     }
 
     fn adopt_data(place: &ServerPlace) -> Result<(), SetupError> {

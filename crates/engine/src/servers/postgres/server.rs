@@ -20,6 +20,7 @@ use crate::safety::guard::Ending;
 use crate::servers::config::ConfigText;
 use crate::servers::creation::{about_init_arguments, check_init_arguments};
 use crate::servers::sql_server::{Build, SqlKind};
+use crate::servers::stock::{Recipe, create_or_copy};
 
 /// More than `pg_hba.conf` of a new cluster has.
 const RULES_BYTES_MAX: u64 = 1 << 20;
@@ -136,10 +137,15 @@ impl SqlKind for PostgresKind {
     ) -> Result<(), SetupError> {
         check_init_arguments(options, &INIT_RESERVED)?;
 
-        let args = init_arguments(options, build, &place.data());
-        place
-            .run(&build.bin_dir.join("initdb"), args, None, options.stop)
-            .map_err(|error| about_init_arguments(options, error))?;
+        let program = build.bin_dir.join("initdb");
+        let own_args = init_arguments(options, build);
+        let recipe = Recipe { program: &program, args: &own_args, config: String::new() };
+        create_or_copy(options, place, &recipe, || {
+            let mut args = own_args.clone();
+            args.extend(["--pgdata".into(), place.data().into()]);
+            let ran = place.run(&program, args, None, options.stop);
+            ran.map_err(|error| about_init_arguments(options, error))
+        })?;
 
         if let Some(network) = options.network {
             let path = place.data().join("pg_hba.conf");
@@ -295,7 +301,7 @@ impl SqlKind for PostgresKind {
 }
 
 /// Returns the arguments of `initdb`. Of two arguments of the same name, it uses the last.
-fn init_arguments(options: &StartOptions<'_>, build: &Installation, data: &Path) -> Vec<OsString> {
+fn init_arguments(options: &StartOptions<'_>, build: &Installation) -> Vec<OsString> {
     let own = &options.creation.init_arguments;
     let without_checksums = own.iter().any(|argument| argument == NO_CHECKSUMS);
 
@@ -308,11 +314,8 @@ fn init_arguments(options: &StartOptions<'_>, build: &Installation, data: &Path)
     // Before version 18, this is the default, and the argument is unknown.
     let is_known = |argument: &&str| *argument != NO_CHECKSUMS || build.version.major >= 18;
     args.extend(own.iter().map(String::as_str).filter(is_known));
-    args.extend(["--auth-local=trust", "--auth-host=reject", "--username", ROLE, "--pgdata"]);
-
-    let mut args: Vec<OsString> = args.into_iter().map(OsString::from).collect();
-    args.push(data.into());
-    args
+    args.extend(["--auth-local=trust", "--auth-host=reject", "--username", ROLE]);
+    args.into_iter().map(OsString::from).collect()
 }
 
 /// Returns the process in `postmaster.pid` of `cluster`, if it is a live server of that cluster.
