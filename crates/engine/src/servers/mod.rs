@@ -4,5 +4,6 @@ pub(crate) mod config;
 pub(crate) mod creation;
 pub mod mysql;
 pub mod postgres;
+pub(crate) mod sql_kind;
 pub(crate) mod sql_server;
 pub(crate) mod wire;
