@@ -61,7 +61,7 @@ pub(crate) fn check(
     Ok(Verdict::Passed)
 }
 
-/// How a process that writes ended.
+/// The end of a process that writes.
 enum Written {
     /// The process was killed after it had acknowledged all operations below this number.
     Killed { acknowledged: u64 },
@@ -114,7 +114,7 @@ fn kill_after(
     Ok(Written::Killed { acknowledged })
 }
 
-/// What a process that writes prints.
+/// A line that a process that writes prints.
 enum Line {
     /// The number of an operation that is acknowledged.
     Acknowledged(u64),

@@ -35,7 +35,7 @@ pub const CHECK_COMMAND: &str = "conform-check";
 /// The time after which a check has failed.
 const TIME_MAX: Duration = Duration::from_secs(120);
 
-/// What is tested, and how.
+/// The adapter to test, with the checks and their options.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The program that runs checks in processes of their own: this one.
@@ -52,7 +52,7 @@ pub struct Request {
     pub only: Vec<String>,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -71,7 +71,7 @@ pub struct Outcome {
     pub check: &'static str,
     /// The promise, as a sentence.
     pub promise: &'static str,
-    /// What it found.
+    /// Its result.
     pub verdict: Verdict,
     /// The time that it took.
     pub seconds: f64,
@@ -145,7 +145,7 @@ const CHECKS: &[Check] = &[
     inside("sync", "`sync` waits for the device", sync::database),
 ];
 
-/// What a process does in a check.
+/// The task of a process in a check.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Task {
     library: PathBuf,

@@ -96,7 +96,7 @@ fn database_folder(place: &Place) -> anyhow::Result<std::path::PathBuf> {
     Ok(folder.path())
 }
 
-/// What a process uses.
+/// The resources that a process uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Use {
     resident_bytes: u64,

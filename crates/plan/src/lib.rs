@@ -228,7 +228,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     })
 }
 
-/// What a plan compares.
+/// The builds, configs and targets that a plan compares.
 struct Compared {
     builds: Vec<DeclaredBuild>,
     configs: Vec<DeclaredConfig>,

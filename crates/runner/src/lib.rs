@@ -72,8 +72,8 @@ pub use turns::LinkPipes;
 /// Runs a plan, or resumes a run. Returns `None` in a process that only made load for another one.
 ///
 /// # Errors
-/// What is wrong with the request, the plan or the machine; or the record can't be written. A cell
-/// that fails is no error.
+/// The request, the plan or the machine does not allow the run, or the record can't be written. A
+/// cell that fails is no error.
 pub fn run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Option<RunOutcome>> {
     let job = ::ranks::Ranks::join()
         .map_err(|error| UsageError::new(error.to_string(), Some(error.help().into())))?;

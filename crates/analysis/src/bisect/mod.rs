@@ -121,7 +121,7 @@ impl Link {
     }
 }
 
-/// Whether two candidates differ.
+/// The answer whether two candidates differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {

@@ -24,7 +24,7 @@ pub struct Search {
     pub unusable: BTreeSet<usize>,
 }
 
-/// What a search does next.
+/// The next action of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// Measures these candidates.
@@ -38,7 +38,7 @@ pub enum Next {
 pub enum Outcome {
     /// The ends do not differ by the threshold, and neither does the middle if it was explored.
     NoChange,
-    /// Whether the ends differ is not known.
+    /// It is not known whether the ends differ.
     EndsUndecided,
     /// The changes, in the order of the candidates.
     Changes(Vec<Change>),
@@ -55,11 +55,11 @@ pub struct Change {
     pub link: Link,
     /// The candidates between the two that were skipped.
     pub skipped: Vec<usize>,
-    /// How far the search went.
+    /// The end of the search for it.
     pub end: ChangeEnd,
 }
 
-/// How the search for one change ended.
+/// The end of the search for one change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeEnd {
     /// The neighbors were measured again, and differ in the same direction.
@@ -71,7 +71,7 @@ pub enum ChangeEnd {
     Gradual,
     /// Several candidates between the two could not be decided.
     Undecided,
-    /// Whether the two differ is not decided. A change beside them was found.
+    /// It is not decided whether the two differ. A change beside them was found.
     NotExcluded,
 }
 

@@ -16,7 +16,7 @@ use crate::order::{grouped, sort_largest_first};
 /// The weight of a change of work, relative to the same change of throughput.
 const WEIGHT: f64 = 0.4;
 
-/// What work and time say together.
+/// The agreement of work and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Agreement {
     /// Both changed alike, and work accounts for much of the change of time.
@@ -35,7 +35,7 @@ pub enum Agreement {
     UnknownTime,
 }
 
-/// What takes another time with the same work.
+/// The reason for another time with the same work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OtherTime {
     /// Operations wait: CPU per operation shows no change.
@@ -55,10 +55,10 @@ pub struct ProfiledFunction {
     pub is_same: bool,
 }
 
-/// What exact work, time and profiles say of a step.
+/// Exact work, time and profiles of a step as witnesses of its change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepWitnesses {
-    /// What work and time say together.
+    /// The agreement of work and time.
     pub agreement: Agreement,
     /// The step.
     pub step: String,
@@ -76,7 +76,7 @@ pub struct StepWitnesses {
     pub ratio: Option<f64>,
     /// The interval of the true ratio.
     pub interval: Option<Interval>,
-    /// What takes another time where work is the same.
+    /// The reason for another time where work is the same.
     pub other_time: OtherTime,
     /// The function with most of the change of work.
     pub function: Option<ChangedFunction>,

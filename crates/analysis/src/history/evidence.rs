@@ -1,4 +1,4 @@
-//! How sure a change between two levels is.
+//! The certainty of a change between two levels.
 
 use std::f64::consts::{PI, SQRT_2};
 use std::ops::Range;

@@ -22,7 +22,7 @@ const ROUNDS_MAX: usize = 20;
 /// The newest points that a change is sized for, and the most that a confirmation needs.
 const CONFIRMING_MAX: usize = 30;
 
-/// What is asked of series.
+/// The options of levels.
 #[derive(Clone, Copy, Debug)]
 pub struct LevelOptions {
     /// The share of changes that may be false, over all series.

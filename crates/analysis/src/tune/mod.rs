@@ -45,9 +45,9 @@ pub enum Phase {
 pub enum PhaseResult {
     /// The effects of all levels.
     Screened(Vec<ScreenedLevel>),
-    /// What the race of a combination shows.
+    /// The result of a combination's race.
     Raced(RaceResult),
-    /// How the combination compares with the base.
+    /// The comparison of the combination with the base.
     Verified(Contender),
 }
 
@@ -60,7 +60,7 @@ pub struct EndedPhase {
     pub result: PhaseResult,
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// Measure a phase.
@@ -69,7 +69,7 @@ pub enum Next {
     End(Outcome),
 }
 
-/// What a tuning found.
+/// The result of a tuning.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// No level is shown to help, or none that helps remained.
@@ -78,14 +78,14 @@ pub enum Outcome {
     Better {
         /// The levels.
         levels: Levels,
-        /// How it compares with the base.
+        /// The comparison with the base.
         gain: Contender,
     },
     /// The combination won the race, but new instances do not show that it is better.
     NotConfirmed {
         /// The levels.
         levels: Levels,
-        /// How it compares with the base.
+        /// The comparison with the base.
         gain: Contender,
     },
 }

@@ -74,7 +74,7 @@ pub struct BundleRequest {
 pub struct WrittenBundle {
     /// The directory or the archive.
     pub path: PathBuf,
-    /// What others can't repeat, in sentences.
+    /// The parts that others can't repeat, in sentences.
     pub limits: Vec<String>,
 }
 

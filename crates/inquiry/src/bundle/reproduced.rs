@@ -1,4 +1,4 @@
-//! Whether the run of a bundle shows the bundle's finding again.
+//! Judges whether the run of a bundle shows the bundle's finding again.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -78,12 +78,12 @@ pub fn keep(finding: &str, directory: &RunDir) -> anyhow::Result<()> {
     }
 }
 
-/// What a run says about the finding that it repeats.
+/// The judgement of a run about the finding that it repeats.
 #[derive(Clone, Debug)]
 pub struct Reproduction {
     /// The result, as sentences for a terminal.
     pub lines: Vec<String>,
-    /// Whether the finding was reproduced.
+    /// The answer to whether the finding was reproduced.
     pub outcome: Outcome,
 }
 
@@ -115,7 +115,7 @@ fn new_figure(finding: &BundledFinding, figures: &Figures) -> BundledFigure {
     all.find(|figure| figure.is_same_as(&finding.finding)).unwrap_or_default()
 }
 
-/// Whether a finding was reproduced.
+/// The answer to whether a finding was reproduced.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// A change in the same direction is shown.

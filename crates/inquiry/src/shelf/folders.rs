@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use record::RunDir;
 
-/// What is kept of a run for its history.
+/// The file with the summary that is kept of a run for its history.
 pub(super) const SUMMARY_FILE: &str = "history.json";
 
 /// Folders below each other that are searched: a folder for each machine or month is fine, and a

@@ -14,7 +14,7 @@ use super::results::{is_of, read_kept, read_record, record_sums};
 pub struct Reading {
     /// The names of their directories.
     pub names: Vec<String>,
-    /// What is known of them.
+    /// The summaries of the runs.
     pub runs: Vec<RunSummary>,
     /// Runs that could not be read, each with the reason.
     pub failures: Vec<String>,

@@ -18,7 +18,7 @@ use crate::reader::{Context, Section};
 use crate::spec::{Config, DesignFactor, Designed, DesignedTarget, Target};
 use crate::tree::{Entry, Node, Table};
 
-/// What `[factors]` and `[design]` make.
+/// The targets that `[factors]` and `[design]` make.
 pub(crate) struct MadeTargets {
     pub(crate) designed: Designed,
     pub(crate) targets: Vec<Target>,

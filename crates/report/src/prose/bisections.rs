@@ -1,4 +1,4 @@
-//! What a bisection says: its trials, what each shows, and the answer.
+//! The text of a bisection: its trials, their results, and the answer.
 
 use std::collections::BTreeMap;
 

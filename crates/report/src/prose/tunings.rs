@@ -1,4 +1,4 @@
-//! What a tuning says: its phases, what each shows, and the answer.
+//! The text of a tuning: its phases, their results, and the answer.
 
 use std::fmt::Write as _;
 

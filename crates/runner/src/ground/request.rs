@@ -1,4 +1,4 @@
-//! What a caller asks of this crate, without a word about how it was asked.
+//! Requests to this crate, whatever the command line looked like.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,7 +45,7 @@ impl Repeats {
 /// Cells in which instructions are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExactRequest {
-    /// What is simulated beside them; `None`: the plan decides.
+    /// The simulation beside the counting; `None`: the plan decides.
     pub simulate: Option<Simulate>,
 }
 

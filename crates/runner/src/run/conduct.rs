@@ -25,7 +25,7 @@ pub(crate) struct OpenRun {
     pub(crate) directory: RunDir,
     pub(crate) run: Run,
     pub(crate) matrix: Matrix,
-    /// What adds cells to the matrix.
+    /// The source of further cells.
     pub(crate) growth: Growth,
     /// Keeps other processes out of the run's directory.
     pub(crate) lock: Lock,

@@ -94,7 +94,7 @@ impl ReadyLoad {
     }
 }
 
-/// What a cell does.
+/// The stage of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The cell begins when another one has made its database.
@@ -122,7 +122,7 @@ struct Place {
     is_free: bool,
 }
 
-/// What the conductor does next.
+/// The next action of the conductor.
 pub(super) enum Next {
     /// It gives turns to these loads, by the number of their cells.
     Turns(Vec<(usize, ReadyLoad)>),

@@ -1,4 +1,4 @@
-//! What a writer did, for the steps after it.
+//! The summary of a writer, for the steps after it.
 
 /// The writes of one writer.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! How many rows the statements of a connection added and removed.
+//! The numbers of rows that the statements of a connection added and removed.
 
 use serde::{Deserialize, Serialize};
 

@@ -173,7 +173,7 @@ impl CostChange {
     }
 }
 
-/// How sure a comparison of one cost must be.
+/// The confidence that a comparison of one cost needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Confidence {
     /// The probability that an interval is wrong.
