@@ -62,11 +62,11 @@ use crate::run::{begin, load_rank, resume};
 
 pub use cells::isolated::{CELL_COMMAND, CellRequest, run_cell};
 pub use ground::events::{Events, Relay, Silent};
-pub use ground::request::{DATA, ExactRequest, PlanRequest, RESULTS, Repeats, RunRequest};
+pub use ground::request::{DATA, ExactRequest, PlanRequest, RESULTS, RepeatsRequest, RunRequest};
 pub use ground::{events, failure, host, similar, stop};
 pub use prepare::library::{LIBRARY_COMMAND, describe_library};
 pub use ranks::is_further_rank;
-pub use run::conduct::{Measured, RunEnd, RunOutcome};
+pub use run::conduct::{MeasuredCells, RunEnd, RunOutcome};
 pub use turns::LinkPipes;
 
 /// Runs a plan, or resumes a run. Returns `None` in a process that only made load for another one.

@@ -18,7 +18,7 @@ mod search;
 use serde::{Deserialize, Serialize};
 
 pub use judge::{Judgement, MeasuredBy, judge};
-pub use search::{CandidateLevel, Change, ChangeEnd, Next, Outcome, Search};
+pub use search::{BisectOutcome, CandidateLevel, Change, ChangeEnd, Next, Search};
 
 /// The error rate of a whole search.
 pub const ERROR_RATE: f64 = 0.05;

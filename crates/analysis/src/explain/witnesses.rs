@@ -3,7 +3,7 @@
 use super::case::{Case, Context, Pair};
 use super::caveats::Caveat;
 use super::explanation::Explanation;
-use super::finding::Evidence;
+use super::finding::{CellStep, Evidence};
 use super::statement::{CountedCaveat, Statement};
 use super::thresholds::{EXPLAINS, WORK_SAME};
 use crate::compare::{
@@ -101,6 +101,11 @@ impl<'a> Witnesses<'a> {
     /// Returns the change of work: 0.02 is 2 % more.
     fn change(&self) -> f64 {
         self.work.change().unwrap_or(0.0)
+    }
+
+    fn place(&self) -> CellStep<'a> {
+        let cell = self.time.map_or(&self.work.cell, |time| &time.cell);
+        CellStep { cell, workload: &self.work.workload, step: &self.work.step }
     }
 
     /// Returns the function that the profile names, if throughput changed.
@@ -291,13 +296,7 @@ fn explanation<'a>(mut group: Vec<Witnesses<'a>>) -> Option<Explanation<'a>> {
     let throughput = first.case.map(|case| case.evidence());
     let throughput = throughput.into_iter().flatten().take(1);
     Some(Explanation {
-        places: group
-            .iter()
-            .map(|each| {
-                let cell = each.time.map_or(&each.work.cell, |time| &time.cell);
-                (cell, each.work.workload.as_str(), each.work.step.as_str())
-            })
-            .collect(),
+        places: group.iter().map(Witnesses::place).collect(),
         evidence: throughput.chain(first.pair().map(Evidence::work)).collect(),
         caveats: one_connection(&group).into_iter().collect(),
         weight: WEIGHT * size(&first),

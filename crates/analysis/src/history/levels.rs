@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{Place, Sides, anywhere};
+use super::evidence::{ChangePlace, Sides, anywhere};
 use super::noise::{CLIP, Noise, pool};
 use super::segments::{LEVEL_MIN, PENALTY, segments};
 use crate::compare::family;
@@ -214,7 +214,7 @@ impl<'v> Fit<'v> {
         smallest.filter(|change| sizes[*change] < effect.ln_1p())
     }
 
-    fn place(&self, change: usize) -> Place {
+    fn place(&self, change: usize) -> ChangePlace {
         self.sides(change).place(self.values, &self.noise, LEVEL_MIN)
     }
 

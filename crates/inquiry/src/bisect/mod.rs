@@ -11,7 +11,7 @@ mod trial;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use analysis::bisect::{Link, MeasuredBy, Next, Outcome, Trial, TrialKind, TrialResult};
+use analysis::bisect::{BisectOutcome, Link, MeasuredBy, Next, Trial, TrialKind, TrialResult};
 use analysis::compare::{CompareOptions, compare};
 use builds::Spec;
 use plan::Plan;
@@ -26,7 +26,7 @@ use self::log::{Log, Question, Source};
 use self::trial::{Measuring, in_one_line};
 use crate::reading::{retain_steps, unknown_step};
 use crate::search::{
-    Deadline, Measured, OpenSearch, RUNS, SearchLog, SearchPlace, SearchedPlan, TrialLimits,
+    Deadline, OpenSearch, RUNS, SearchLog, SearchPlace, SearchedPlan, TrialEnd, TrialLimits,
     trust_option,
 };
 
@@ -111,7 +111,7 @@ impl<'a> Bisection<'a> {
     ///
     /// # Errors
     /// A trial can't be measured, and no candidate is the reason; or the log can't be written.
-    pub fn search(&mut self) -> anyhow::Result<Option<Outcome>> {
+    pub fn search(&mut self) -> anyhow::Result<Option<BisectOutcome>> {
         // A run watches for signals, too, but one may come between two runs.
         let stop = runner::stop::watch()?;
         loop {
@@ -129,9 +129,9 @@ impl<'a> Bisection<'a> {
             }
 
             match self.measure(&trial, &stop)? {
-                Measured::Interrupted => return Ok(None),
-                Measured::Unusable(why) => self.skip_or_fail(&trial, anyhow::Error::msg(why))?,
-                Measured::Judged(result) => self.add(&trial, result)?,
+                TrialEnd::Interrupted => return Ok(None),
+                TrialEnd::Unusable(why) => self.skip_or_fail(&trial, anyhow::Error::msg(why))?,
+                TrialEnd::Judged(result) => self.add(&trial, result)?,
             }
         }
     }
@@ -180,7 +180,7 @@ impl<'a> Bisection<'a> {
     /// A run can't be read.
     pub fn explanations(
         &self,
-        outcome: &Outcome,
+        outcome: &BisectOutcome,
         style: TableStyle,
     ) -> anyhow::Result<Vec<String>> {
         let runs = self.runs_of_changes(outcome);
@@ -220,7 +220,7 @@ impl<'a> Bisection<'a> {
         &mut self,
         trial: &Trial,
         stop: &AtomicBool,
-    ) -> anyhow::Result<Measured<TrialResult>> {
+    ) -> anyhow::Result<TrialEnd<TrialResult>> {
         let question = self.opened.log.question.clone();
         let candidates = trial.candidates();
         let measuring = Measuring {
@@ -250,7 +250,7 @@ impl<'a> Bisection<'a> {
         let why = in_one_line(error);
         // Any other error, such as a full disk, would skip each candidate in turn.
         let build = format!("build `{}`", self.opened.log.candidates[middle].build);
-        if why.contains(&build) { Ok(Measured::Unusable(why)) } else { measured }
+        if why.contains(&build) { Ok(TrialEnd::Unusable(why)) } else { measured }
     }
 
     /// Returns the smallest change to find.
@@ -288,8 +288,8 @@ impl<'a> Bisection<'a> {
     }
 
     /// Returns the runs that compared the neighbors of the changes.
-    fn runs_of_changes(&self, outcome: &Outcome) -> Vec<PathBuf> {
-        let Outcome::Changes(changes) = outcome else {
+    fn runs_of_changes(&self, outcome: &BisectOutcome) -> Vec<PathBuf> {
+        let BisectOutcome::Changes(changes) = outcome else {
             return Vec::new();
         };
         let mut runs = Vec::new();

@@ -35,7 +35,7 @@ use crate::reading::{check_steps, figures, pair_of, retain_steps};
 pub use self::finding::{
     BundledBuild, BundledFigure, BundledFinding, BundledInterval, Direction, FORMAT,
 };
-pub use self::reproduced::{Outcome, Reproduction, judge, keep, prepare};
+pub use self::reproduced::{Reproduction, ReproductionVerdict, judge, keep, prepare};
 
 /// The text of the bug report.
 pub const README: &str = "README.md";

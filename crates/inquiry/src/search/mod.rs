@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use record::{Run, Status};
-use runner::{Events, Repeats, RunOutcome, RunRequest};
+use runner::{Events, RepeatsRequest, RunOutcome, RunRequest};
 
 pub use log::trust_option;
 pub(crate) use log::{FORMAT, Logged, SearchLog, SearchedPlan};
@@ -86,7 +86,7 @@ pub(crate) enum Judged<R> {
 }
 
 /// The end of a trial.
-pub(crate) enum Measured<R> {
+pub(crate) enum TrialEnd<R> {
     Judged(R),
     /// Nothing could be compared, for this reason.
     Unusable(String),
@@ -146,7 +146,7 @@ impl<'a, L: SearchLog> OpenSearch<'a, L> {
         trial: &L::Trial,
         measurement: &M,
         limits: TrialLimits<'_>,
-    ) -> anyhow::Result<Measured<L::Result>> {
+    ) -> anyhow::Result<TrialEnd<L::Result>> {
         let logged = self.log.begin(trial);
         let only = measurement.only();
         let mut request = match &self.log.trials()[logged].run {
@@ -167,26 +167,26 @@ impl<'a, L: SearchLog> OpenSearch<'a, L> {
             self.log.trials_mut()[logged].run = Some(name.into_owned());
             self.log.write(&self.directory)?;
             if limits.stop.load(SeqCst) || outcome.run.status == Status::Interrupted {
-                return Ok(Measured::Interrupted);
+                return Ok(TrialEnd::Interrupted);
             }
 
             let repeats = repeat_count(&outcome.run);
             match measurement.judge(&outcome)? {
-                Judged::Unusable(why) => return Ok(Measured::Unusable(why)),
-                Judged::Decided(result) => return Ok(Measured::Judged(result)),
+                Judged::Unusable(why) => return Ok(TrialEnd::Unusable(why)),
+                Judged::Decided(result) => return Ok(TrialEnd::Judged(result)),
                 Judged::Open(result) if repeats >= limits.repeats_max => {
-                    return Ok(Measured::Judged(result));
+                    return Ok(TrialEnd::Judged(result));
                 }
                 Judged::Open(_) => {}
             }
             if limits.deadline.has_passed() {
-                return Ok(Measured::Interrupted);
+                return Ok(TrialEnd::Interrupted);
             }
 
             // The run is locked until its outcome is dropped.
             drop(outcome);
             // This invocation has written the record.
-            let more = self.resumed(path, &only, Some(Repeats::Count(repeats + 1)));
+            let more = self.resumed(path, &only, Some(RepeatsRequest::Count(repeats + 1)));
             request = RunRequest { is_trusted: true, ..more };
         }
     }
@@ -201,7 +201,12 @@ impl<'a, L: SearchLog> OpenSearch<'a, L> {
         self.log.write(&self.directory)
     }
 
-    fn resumed(&self, run: PathBuf, only: &[String], repeats: Option<Repeats>) -> RunRequest {
+    fn resumed(
+        &self,
+        run: PathBuf,
+        only: &[String],
+        repeats: Option<RepeatsRequest>,
+    ) -> RunRequest {
         let only = only.to_vec();
         self.placed(RunRequest { resume: Some(run), repeats, only, ..RunRequest::default() })
     }

@@ -88,7 +88,7 @@ impl Stamp {
 }
 
 /// A part of a run that is to be read.
-enum Reading {
+enum RunPart {
     Outline,
     Results,
 }
@@ -241,23 +241,23 @@ impl Index {
         };
 
         match reading {
-            Reading::Outline => run.outline = Some(outline_of(&run.path)),
-            Reading::Results => run.results = Some(results_of(&run.path)),
+            RunPart::Outline => run.outline = Some(outline_of(&run.path)),
+            RunPart::Results => run.results = Some(results_of(&run.path)),
         }
 
         self.keep(&run);
     }
 }
 
-fn next_unread(runs: &Runs) -> Option<(IndexedRun, Reading)> {
+fn next_unread(runs: &Runs) -> Option<(IndexedRun, RunPart)> {
     let newest_first = || runs.by_name.values().rev();
     if let Some(run) = newest_first().find(|run| run.outline.is_none()) {
-        return Some((run.clone(), Reading::Outline));
+        return Some((run.clone(), RunPart::Outline));
     }
 
     let without_results =
         newest_first().find(|run| run.results.is_none() && run.has_readable_outline());
-    without_results.map(|run| (run.clone(), Reading::Results))
+    without_results.map(|run| (run.clone(), RunPart::Results))
 }
 
 fn is_anything_unread(runs: &Runs) -> bool {

@@ -9,7 +9,7 @@ mod phase;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use analysis::tune::{Goal, Next, Outcome, Phase, PhaseResult, next};
+use analysis::tune::{Goal, Next, Phase, PhaseResult, TuneOutcome, next};
 use plan::{Designed, Plan};
 use report::{TuneView, TunedFactor};
 use runner::PlanRequest;
@@ -19,7 +19,7 @@ use self::log::{Log, Question};
 use self::phase::Measuring;
 use crate::reading::unknown_step;
 use crate::search::{
-    Deadline, Measured, OpenSearch, SearchLog, SearchPlace, SearchedPlan, TrialLimits, trust_option,
+    Deadline, OpenSearch, SearchLog, SearchPlace, SearchedPlan, TrialEnd, TrialLimits, trust_option,
 };
 
 /// A configuration to search for.
@@ -85,7 +85,7 @@ impl<'a> Tuning<'a> {
     ///
     /// # Errors
     /// A phase can't be measured, or the log can't be written.
-    pub fn search(&mut self, deadline: Deadline) -> anyhow::Result<Option<Outcome>> {
+    pub fn search(&mut self, deadline: Deadline) -> anyhow::Result<Option<TuneOutcome>> {
         // A run watches for signals, too, but one may come between two runs.
         let stop = runner::stop::watch()?;
         loop {
@@ -99,9 +99,9 @@ impl<'a> Tuning<'a> {
 
             (self.opened.place.say)(&self.view().phase(&phase));
             let result = match self.measure(&phase, &stop, deadline)? {
-                Measured::Interrupted => return Ok(None),
-                Measured::Unusable(why) => anyhow::bail!(why),
-                Measured::Judged(result) => result,
+                TrialEnd::Interrupted => return Ok(None),
+                TrialEnd::Unusable(why) => anyhow::bail!(why),
+                TrialEnd::Judged(result) => result,
             };
 
             (self.opened.place.say)(&self.view().result(&result));
@@ -139,7 +139,7 @@ impl<'a> Tuning<'a> {
         phase: &Phase,
         stop: &AtomicBool,
         deadline: Deadline,
-    ) -> anyhow::Result<Measured<PhaseResult>> {
+    ) -> anyhow::Result<TrialEnd<PhaseResult>> {
         let question = self.opened.log.question.clone();
         let measuring =
             Measuring { phase, question: &question, plan: &self.plan, designed: &self.designed };

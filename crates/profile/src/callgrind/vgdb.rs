@@ -371,17 +371,17 @@ mod tests {
         assert!(status.unwrap().success());
     }
 
-    /// The file that the `vgdb` of a [`Place`] creates when it is asked to end.
+    /// The file that the `vgdb` of a [`StuckVgdb`] creates when it is asked to end.
     const LET_GO: &str = "let-go";
 
     /// A folder with a `vgdb` that stops the process and never answers, and a process that looks
     /// like callgrind.
-    struct Place {
+    struct StuckVgdb {
         folder: tempfile::TempDir,
         process: Child,
     }
 
-    impl Place {
+    impl StuckVgdb {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let program = folder.path().join("callgrind-sleep");
@@ -421,7 +421,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for StuckVgdb {
         fn drop(&mut self) {
             let _ = self.process.kill();
             let _ = self.process.wait();
@@ -430,7 +430,7 @@ mod tests {
 
     #[test]
     fn a_process_that_does_not_answer_is_an_error_and_goes_on() {
-        let place = Place::new();
+        let place = StuckVgdb::new();
         let error = place.ask(Duration::from_millis(300), &AtomicBool::new(false)).unwrap_err();
         assert!(matches!(error, WorkError::Silent { request: "dump", .. }), "{error}");
         assert_ne!(place.state(), 'T');
@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     fn a_stopped_run_waits_for_no_answer() {
-        let place = Place::new();
+        let place = StuckVgdb::new();
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let asked = scope.spawn(|| place.ask(Duration::from_secs(1000), &stop));
@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn the_pipes_of_a_process_tell_its_user_and_host() {
-        let place = Place::new();
+        let place = StuckVgdb::new();
         let pipes = Pipes::of(place.process.id(), place.folder.path()).unwrap().unwrap();
         assert_eq!((pipes.user.as_str(), pipes.host.as_str()), ("joe-on-a", "b"));
         assert!(Pipes::of(1, place.folder.path()).unwrap().is_none());

@@ -25,14 +25,14 @@ pub struct PlanRequest {
 
 /// The repeats that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeats {
+pub enum RepeatsRequest {
     /// This many in total.
     Count(u32),
     /// As many as decide all comparisons, or fit into the time.
     UntilDecided,
 }
 
-impl Repeats {
+impl RepeatsRequest {
     /// Returns the value of the plan's key `repeats`.
     pub(crate) fn plan_value(self) -> String {
         match self {
@@ -68,7 +68,7 @@ pub struct RunRequest {
     /// The programs that the record of another user names may run.
     pub is_trusted: bool,
     /// The repeats of each cell, instead of the plan's.
-    pub repeats: Option<Repeats>,
+    pub repeats: Option<RepeatsRequest>,
     /// The most time for this invocation of a run until all is decided, instead of the plan's.
     pub time: Option<Duration>,
     /// One target is compared with itself.

@@ -7,7 +7,7 @@ mod half_normal;
 use design::{Confounding, Design, Effect as DesignEffect, Levels, Mixed, Resolution};
 use serde::Serialize;
 
-use super::draft::{Measured, UndecidedRow};
+use super::draft::{ComparedFigure, UndecidedRow};
 use super::effects::{Effect, Effects};
 use super::estimate::Estimate;
 use super::metric::{families, family_of};
@@ -294,7 +294,7 @@ impl<'r> RecordedDesign<'r> {
     ) -> Option<MeasuredTargets<'_>> {
         let names: Vec<&str> =
             self.record.targets.iter().map(|target| target.target.as_str()).collect();
-        let measured = Measured::new(samples, place, &names, metric);
+        let measured = ComparedFigure::new(samples, place, &names, metric);
         let sides: Vec<Side> =
             names.iter().map(|name| samples.side(place, name, measured.metric)).collect();
         if sides.iter().all(Side::has_nothing) {
