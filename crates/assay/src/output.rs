@@ -88,7 +88,7 @@ fn is_utf8() -> bool {
     })
 }
 
-/// What the command line says about colors.
+/// The choice of colors on the command line.
 static COLORS: OnceLock<Colors> = OnceLock::new();
 
 /// Colors text from now on as the command line says.

@@ -1,4 +1,4 @@
-//! What a run has measured so far: the cells that have ended, and the throughput of each target
+//! The results of a run so far: the cells that have ended, and the throughput of each target
 //! relative to the base.
 //!
 //! The record is read between cells, because cells run in other processes too, and earlier
@@ -17,7 +17,7 @@ use crate::throughput::EndedThroughput;
 /// The maximum number of targets that a line names; of more it has the range.
 const NAMED_MAX: usize = 5;
 
-/// What a run has measured so far.
+/// The results of a run so far.
 #[derive(Default)]
 pub struct SoFar {
     /// The run's directory; `None` before the run begins, and in the process of a cell.
@@ -34,7 +34,7 @@ pub struct SoFar {
     shown: Option<String>,
 }
 
-/// What was known of a run at some time.
+/// The state of a run at some time.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct SoFarSnapshot {
     /// The target that others are compared with.
@@ -57,7 +57,7 @@ pub struct EndedCell {
 pub struct EndedStep {
     pub name: String,
     pub per_second: f64,
-    /// What is counted per second.
+    /// The name of what is counted per second.
     pub unit: String,
     /// The step is complete and valid.
     pub is_valid: bool,

@@ -53,7 +53,7 @@ struct Crew {
     held: usize,
     /// The sum of the times at which these arrived.
     arrived_ns: u64,
-    /// What the connections have done since the turn began.
+    /// The work of the connections since the turn began.
     done: Work,
     /// The same since the step began, by the number of the connection.
     done_before: BTreeMap<usize, Work>,
@@ -61,7 +61,7 @@ struct Crew {
     began_ns: u64,
 }
 
-/// What connections have done.
+/// The operations of connections, and the CPU time that they took.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// Operations that succeeded, by kind.
@@ -90,7 +90,7 @@ pub struct Turn {
     pub length_ns: u64,
     /// The time from then until the last connection had ended its operation.
     pub idle_ns: u64,
-    /// What the connections did.
+    /// The work of the connections.
     pub work: Work,
     /// The number of connections that have not ended the step.
     pub connection_count: usize,

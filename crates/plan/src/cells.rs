@@ -18,7 +18,7 @@ pub struct Cell {
     pub clients: u32,
     /// The number of the repeat, from 1. The cells of each kind are counted on their own.
     pub repeat: u32,
-    /// What it is measured for.
+    /// The purpose of its measurement.
     pub kind: CellKind,
 }
 

@@ -1,4 +1,4 @@
-//! What keys of a plan mean, for its schema and for the tables of `docs/plan.md`.
+//! The meaning of a plan's keys, for its schema and for the tables of `docs/plan.md`.
 //!
 //! Tables that users know by an example in that document (builds, configs, tests) are not here.
 

@@ -27,6 +27,7 @@ pub const CHECKS: Menu = Menu {
     text: "\
 names      no file has a name without a purpose (`util`, `misc`, `helper`)
 marks      no marks of unfinished work
+openings   no doc comment begins with What, How or Whether
 paths      no paths of one machine
 unsafe     only the listed files allow `unsafe`
 opens      only the listed file opens files of a run directory
@@ -73,6 +74,7 @@ fn check(workspace: &Workspace, name: &str, crates: &Crates) -> Result<bool> {
     match name {
         "names" => is_absent(workspace, "-l", "", &paths_named(EMPTY_NAMES)),
         "marks" => is_absent(workspace, "-n -w", "TO[D]O|FIX[M]E|XX[X]", &[]),
+        "openings" => is_absent(workspace, "-n", OPENINGS, &["*.rs".to_owned()]),
         "paths" => is_absent(workspace, "-n", MACHINE_PATHS, &[]),
         "unsafe" => is_absent(workspace, "-n -w", "unsafe_code", &outside_of_unsafe()),
         "opens" => is_absent(workspace, "-n", OPENS, &outside_of_folder()),
@@ -98,6 +100,9 @@ fn check(workspace: &Workspace, name: &str, crates: &Crates) -> Result<bool> {
 /// Names that don't say a file's purpose.
 const EMPTY_NAMES: &[&str] =
     &["common", "helper", "helpers", "misc", "util", "utilities", "utility", "utils"];
+
+/// Matches lines of doc comments that begin with a question instead of the thing.
+const OPENINGS: &str = "^[[:space:]]*//[/!] (What|How|Whether)([^[:alnum:]]|$)";
 
 /// Matches paths below folders of the machines that develop the project, but not the middle of a
 /// longer path, a longer name, or root's home itself.
@@ -398,6 +403,11 @@ mod tests {
             ("names", "src/utility_cost.rs", "a", true),
             ("marks", "README.md", &["FIX", "ME: it"].concat(), false),
             ("marks", "README.md", &["noFIX", "ME"].concat(), true),
+            ("openings", "src/a.rs", "    /// How it is built.\n    recipe: Recipe,", false),
+            ("openings", "src/a.rs", "//! What a run says.", false),
+            ("openings", "src/a.rs", "/// The recipe. How to use it: see there.", true),
+            ("openings", "src/a.rs", "// What follows is slow.\n/// However it ends.", true),
+            ("openings", "a.md", "/// What a document may say.", true),
             ("paths", "a.md", &format!("cd {work}"), false),
             ("paths", "a.md", &format!("open `{root}x`"), false),
             ("paths", "a.md", &format!("crates{work} {work}load"), true),

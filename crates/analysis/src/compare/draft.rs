@@ -22,13 +22,13 @@ pub(super) struct TargetPair<'t> {
 }
 
 /// The figure that is compared as a metric.
-pub(super) struct Measured<'m> {
+pub(super) struct ComparedFigure<'m> {
     pub metric: &'m str,
     /// The reason for which it is another one.
     pub reason: Option<Reason>,
 }
 
-impl<'m> Measured<'m> {
+impl<'m> ComparedFigure<'m> {
     /// Selects the figure for a metric of several targets. Where the threads of one server can't be
     /// told apart, the CPU of the server's whole process stands for own CPU on all sides.
     pub fn new(
@@ -72,7 +72,7 @@ pub(super) fn draft(
     metric: &str,
 ) -> Option<UndecidedRow> {
     let TargetPair { place, base, target } = targets;
-    let measured = Measured::new(samples, place, &[base, target], metric);
+    let measured = ComparedFigure::new(samples, place, &[base, target], metric);
     let mut of_base = samples.side(place, base, measured.metric);
     let mut of_target = samples.side(place, target, measured.metric);
     if let Some(metric) = TurnMetric::named(metric) {

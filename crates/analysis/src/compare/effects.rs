@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::designed::DesignedEffects;
-use super::draft::{Measured, TargetPair, UndecidedRow, draft};
+use super::draft::{ComparedFigure, TargetPair, UndecidedRow, draft};
 use super::estimate::Estimate;
 use super::matching::{BothSides, NamedSide, deviations};
 use super::metric::{families, family_of};
@@ -212,7 +212,7 @@ fn draft_effect(
 ) -> Option<UndecidedEffect> {
     let pairs = target_pairs(place, level)?;
     let targets: Vec<&str> = pairs.iter().flat_map(|pair| [pair.base, pair.target]).collect();
-    let measured = Measured::new(samples, place, &targets, metric);
+    let measured = ComparedFigure::new(samples, place, &targets, metric);
 
     let mut each = Vec::new();
     let mut sides = Vec::new();

@@ -27,6 +27,7 @@
 //!
 //! `docs/statistics.md` explains the computations, what they rest on, and where they fail.
 
+mod amounts;
 mod anova;
 mod borrowed;
 pub(crate) mod databases;
@@ -192,7 +193,7 @@ pub struct Compared {
     pub unfinished: Option<String>,
     /// Notes on all comparisons.
     pub notes: Vec<String>,
-    /// How often the results are looked at.
+    /// The times at which the results are looked at.
     pub looks: Looks,
     /// The costs of functions, in steps that were profiled.
     pub profiles: Vec<ComparedProfile>,
@@ -273,7 +274,7 @@ pub struct ComparedStep {
     /// the root mean square over the repeats. `None` without turns.
     #[serde(skip)]
     pub error_within: Option<f64>,
-    /// How often its results are looked at.
+    /// The times at which its results are looked at.
     #[serde(skip)]
     pub looks: Looks,
 }

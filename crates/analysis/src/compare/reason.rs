@@ -1,4 +1,4 @@
-//! What a comparison says about itself, as values: computing decides what is true, and only the
+//! Remarks of a comparison on itself, as values: computing decides what is true, and only the
 //! [`Display`](fmt::Display) of a value puts it in words.
 
 use std::fmt;

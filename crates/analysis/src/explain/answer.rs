@@ -417,6 +417,7 @@ mod tests {
     use super::*;
     use crate::compare::{CombinationEffect, Deviation};
     use crate::explain::explanation::Explanation;
+    use crate::explain::finding::CellStep;
     use crate::explain::statement::{KnownDifferences, Statement};
     use crate::explain::{Direction, FindingKind};
     use crate::settings::Factor;
@@ -542,7 +543,7 @@ mod tests {
             let cell = CellKey::new("b.x", None, 1, 0);
             let explanation = Explanation {
                 statement,
-                places: vec![(&cell, "insert", "q1")],
+                places: vec![CellStep { cell: &cell, workload: "insert", step: "q1" }],
                 evidence: Vec::new(),
                 caveats: Vec::new(),
                 weight: 1.0,

@@ -3,7 +3,7 @@
 use record::{ServerUse, TurnRow};
 use serde::Serialize;
 
-/// What a target did and used in all of its turns of a step.
+/// The work of a target in all of its turns of a step, and the resources that it used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TurnTotals {
     /// The number of its turns.
@@ -16,7 +16,7 @@ pub struct TurnTotals {
     pub operations: u64,
     /// The CPU time of the connections' threads in the client, in seconds.
     pub client_cpu_seconds: f64,
-    /// What the server's processes used; `None` if that is unknown for some turn.
+    /// The resources that the server's processes used; `None` if these are unknown for some turn.
     pub server: Option<ServerUse>,
 }
 

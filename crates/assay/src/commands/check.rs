@@ -92,7 +92,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     Ok(if expected.has_space() { Exit::Ok } else { Exit::Failed })
 }
 
-/// What the selected cells need, and what there is.
+/// The needs of the selected cells, and the space that there is.
 struct Expected {
     estimate: Estimate,
     /// The free space of the disk for databases; `None` if it is unknown.

@@ -1,4 +1,5 @@
-//! What systems of continuous integration get from a comparison, and the workflow files in `ci/`.
+//! The output of a comparison for systems of continuous integration, and the workflow files in
+//! `ci/`.
 
 use std::path::Path;
 use std::process::Command;
@@ -73,7 +74,7 @@ fn shell_steps(yaml: &str) -> Vec<ShellStep> {
     steps
 }
 
-/// What starts a pipeline.
+/// The event that starts a pipeline.
 #[derive(Clone, Copy, PartialEq)]
 enum Event {
     Change,

@@ -42,6 +42,17 @@ impl Capabilities {
             stores_data: true,
         }
     }
+
+    /// Returns those of a library with keys and values, in which so many sessions can write at once.
+    pub fn of_keys(writers_max: u32) -> Self {
+        Self {
+            partitions: false,
+            long_transactions: false,
+            embedded: true,
+            writers_max,
+            stores_data: true,
+        }
+    }
 }
 
 /// The paths of a target's files; empty if assay can't access them.

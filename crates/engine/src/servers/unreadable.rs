@@ -16,29 +16,36 @@ pub(super) enum Sight {
     Nothing,
 }
 
-/// Adds to what the user may not read that Assay does not see the server's processes. `directory` is
-/// the server's data directory, as far as the server tells it.
-pub(super) fn with_processes(
-    mut hidden: Vec<Obstacle>,
-    directory: Option<String>,
-    sight: Sight,
-) -> Vec<Obstacle> {
-    match (sight, directory) {
-        (Sight::OtherHost, _) => hidden.push(Obstacle {
-            what: format!("the server is on another host, so {OF_PROCESSES} are not applicable"),
-            help: "run Assay on the server's host, or one of its load ranks".into(),
-        }),
-        (Sight::Nothing, Some(directory)) => hidden.push(Obstacle {
-            what: format!(
-                "no process that Assay may look at uses the server's data directory `{directory}`, so {OF_PROCESSES} are not \
-                 applicable"
-            ),
-            help: "run Assay as root, or as the system user of the server".into(),
-        }),
-        // Without the directory, the server has said why.
-        (Sight::Processes, _) | (Sight::Nothing, None) => {}
+/// The facts that a user may not read of a server.
+pub struct Unreadable {
+    /// The facts, each with the statement that lets the user read it.
+    pub hidden: Vec<Obstacle>,
+    /// The server's data directory; `None` if the user may not read where it is.
+    pub directory: Option<String>,
+}
+
+impl Unreadable {
+    /// Adds an obstacle if Assay does not see the server's processes.
+    pub(super) fn with_processes(mut self, sight: Sight) -> Vec<Obstacle> {
+        match (sight, self.directory) {
+            (Sight::OtherHost, _) => self.hidden.push(Obstacle {
+                what: format!(
+                    "the server is on another host, so {OF_PROCESSES} are not applicable"
+                ),
+                help: "run Assay on the server's host, or one of its load ranks".into(),
+            }),
+            (Sight::Nothing, Some(directory)) => self.hidden.push(Obstacle {
+                what: format!(
+                    "no process that Assay may look at uses the server's data directory `{directory}`, so {OF_PROCESSES} are not \
+                     applicable"
+                ),
+                help: "run Assay as root, or as the system user of the server".into(),
+            }),
+            // Without the directory, `hidden` already has the reason.
+            (Sight::Processes, _) | (Sight::Nothing, None) => {}
+        }
+        self.hidden
     }
-    hidden
 }
 
 /// Returns that a role may not read where the server's files are. `grant` is the statement that
@@ -60,8 +67,9 @@ mod tests {
     #[test]
     fn what_is_not_seen_has_its_reason_and_its_remedy() {
         let found = |directory: Option<&str>, sight| {
-            let hidden = with_processes(Vec::new(), directory.map(str::to_owned), sight);
-            hidden.into_iter().map(|obstacle| obstacle.what).collect::<Vec<_>>().join("; ")
+            let directory = directory.map(str::to_owned);
+            let found = Unreadable { hidden: Vec::new(), directory }.with_processes(sight);
+            found.into_iter().map(|obstacle| obstacle.what).collect::<Vec<_>>().join("; ")
         };
         assert_eq!(found(Some("/data"), Sight::Processes), "");
         assert_eq!(found(None, Sight::Nothing), "", "the server hides its directory");

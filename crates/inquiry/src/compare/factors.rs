@@ -23,7 +23,7 @@ const DESIGN: &str = "design";
 /// The number of missing combinations that an error lists.
 const LISTED_MAX: usize = 40;
 
-/// What is known of factors.
+/// An answer about factors.
 pub enum FactorAnswer {
     /// The factors of the runs.
     Known(Factors),

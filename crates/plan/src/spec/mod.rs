@@ -39,7 +39,7 @@ pub struct Plan {
     /// The turns that the targets of a repeat take within each step; `None` if each cell is
     /// measured alone.
     pub turns: Option<TurnLength>,
-    /// What a target does between its turns.
+    /// The state of a target between its turns.
     pub idle: Idle,
     /// The processors on which connections and servers run.
     pub placement: Placement,
@@ -59,8 +59,8 @@ pub struct Plan {
     pub keep_data: bool,
     /// Cells that need the same database share one load.
     pub reuse: Reuse,
-    /// What the disk of the databases can do for a program alone is measured before the first cell
-    /// and after the last.
+    /// The disk of the databases is measured without a database, before the first cell and after
+    /// the last.
     pub disk_floor: bool,
     /// The engine's system calls that each measured step counts.
     pub system_calls: SystemCallSet,
@@ -126,7 +126,7 @@ pub enum TurnLength {
 }
 
 named_enum! {
-    /// What a target does between its turns.
+    /// The state of a target between its turns.
     pub enum Idle {
         /// Its processes are frozen, so that its background work falls into its own turns.
         Frozen = "frozen",
@@ -164,12 +164,12 @@ pub struct Exact {
     pub operations: u64,
     /// The operations of each connection before those.
     pub warmup: u64,
-    /// What is simulated beside instructions.
+    /// The simulation beside the counting of instructions.
     pub simulate: Simulate,
 }
 
 named_enum! {
-    /// What is simulated beside instructions.
+    /// A simulation beside the counting of instructions.
     pub enum Simulate {
         /// Nothing.
         Nothing = "nothing",

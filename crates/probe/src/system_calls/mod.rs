@@ -40,7 +40,7 @@ const FILES_WANTED: u64 = 65_536;
 /// The number of times that counters are attached, if threads begin meanwhile.
 const ATTEMPTS: usize = 10;
 
-/// What to do if the kernel refuses to count.
+/// The remedy if the kernel refuses to count.
 const PERMISSION_HELP: &str =
     "run as root, or with the capability PERFMON and a tracefs that this user can read";
 

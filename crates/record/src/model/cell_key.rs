@@ -15,7 +15,7 @@ pub struct CellKey {
     /// The number of the repeat, from 1; 0 means all repeats, and JSON then omits it.
     #[serde(default, skip_serializing_if = "is_all")]
     pub repeat: u32,
-    /// What the cell is measured for. The cells of each kind are counted on their own, from 1.
+    /// The purpose of the cell. The cells of each kind are counted on their own, from 1.
     #[serde(default, rename = "cell_kind", skip_serializing_if = "CellKind::is_measured")]
     pub kind: CellKind,
 }

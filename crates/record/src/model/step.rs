@@ -306,13 +306,13 @@ pub struct StepCommand {
     pub ended: String,
     /// The duration.
     pub took_ns: u64,
-    /// What it printed, or the end of that.
+    /// The output, or its end.
     pub output: String,
     /// The size of all that it printed, in bytes.
     pub output_bytes: u64,
 }
 
-/// What callgrind counted in a step. Functions and their calls are in `work_functions.parquet` and
+/// The counts of callgrind in a step. Functions and their calls are in `work_functions.parquet` and
 /// `work_calls.parquet`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepWork {

@@ -29,14 +29,14 @@ pub struct TurnRow {
     pub idle_ns: u64,
     /// The CPU time of the connections' threads in the client.
     pub client_cpu_ns: u64,
-    /// What the server's processes used; `None` if that is not known, or if the engine works on
-    /// the threads of the client.
+    /// The resources that the server's processes used; `None` if these are not known, or if the
+    /// engine works on the threads of the client.
     pub server: Option<ServerUse>,
     /// Operations that succeeded, by kind.
     pub ok: BTreeMap<String, u64>,
 }
 
-/// What the processes of a server used in a turn.
+/// The resources that a server's processes used in a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerUse {
     /// CPU time.

@@ -1,4 +1,4 @@
-//! What is compared, with the records that are shown beside it.
+//! A comparison, with the records that are shown beside it.
 //!
 //! A report of one run and `assay compare` of several show the same things. So both make a
 //! [`Comparison`], and no table or sentence asks which of them it is for.

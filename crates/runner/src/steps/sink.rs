@@ -7,7 +7,7 @@ use load::{ConnectionThreads, LatencyKind, Progress, Sink};
 use probe::{Sample, Sampler, StateCounts, ThreadStates, WatchedConnection};
 use record::{ConnectionState, Cpu, IntervalRow, LoadPause, Step, StepWriter};
 
-use super::sampling::{HostSampler, Reading, Sampling, SamplingResult};
+use super::sampling::{HostSampler, Sampling, SamplingResult, StepReading};
 use super::system_calls::{CellCalls, StepCalls};
 use crate::ground::events::Events;
 use crate::ground::failure;
@@ -220,9 +220,9 @@ impl<'a> StepSink<'a> {
         earliest.max(self.clock.now() + LEAD_NS)
     }
 
-    fn take(&mut self, reading: Reading) {
+    fn take(&mut self, reading: StepReading) {
         let result = match reading {
-            Reading::Host(at_ns, Ok(sample)) => {
+            StepReading::Host(at_ns, Ok(sample)) => {
                 let values: Vec<Option<i64>> =
                     sample.values.iter().map(|(_, value)| *value).collect();
                 self.first.get_or_insert_with(|| sample.clone());
@@ -232,12 +232,12 @@ impl<'a> StepSink<'a> {
                 let written = self.writer.host(0, second, at_ns as i64, &values);
                 written.map_err(error_text)
             }
-            Reading::LoadPause(held_up) => {
+            StepReading::LoadPause(held_up) => {
                 self.held_up.push(held_up);
                 Ok(())
             }
-            Reading::Host(_, Err(error)) => Err(format!("the host can't be sampled: {error}")),
-            Reading::Engine(at_ns, sample) => self
+            StepReading::Host(_, Err(error)) => Err(format!("the host can't be sampled: {error}")),
+            StepReading::Engine(at_ns, sample) => self
                 .writer
                 .counters((at_ns / 1_000_000_000) as u32, at_ns as i64, &sample)
                 .map_err(error_text),
@@ -299,7 +299,7 @@ impl Sink for StepSink<'_> {
     }
 
     fn progress(&mut self, progress: &Progress) -> Result<(), String> {
-        let readings: Vec<Reading> = self.sampling.iter().flat_map(Sampling::drain).collect();
+        let readings: Vec<StepReading> = self.sampling.iter().flat_map(Sampling::drain).collect();
         for reading in readings {
             self.take(reading);
         }

@@ -18,14 +18,14 @@ use super::{HostShare, Placing, StepClock, lock};
 /// The seat of one cell. The cell works alone from the moment it sits down until its first load is
 /// ready, and from the end of each load until the next one is.
 pub struct Seat {
-    place: Place,
+    place: SeatPlace,
     connections: Arc<Connections>,
     /// The processes to freeze between turns, while the target runs.
     target: Arc<Mutex<Frozen>>,
 }
 
 /// The place of a seat.
-enum Place {
+enum SeatPlace {
     /// At a table in this process.
     Here { table: Arc<Table>, cell: usize },
     /// At a table in the process that started this one.
@@ -61,7 +61,7 @@ impl Seat {
     pub fn take(table: Arc<Table>, cell: usize, clock: &SystemClock) -> Self {
         table.ask(cell);
         let connections = Connections::new(clock, HostShare::new(true));
-        Self::new(Place::Here { table, cell }, connections)
+        Self::new(SeatPlace::Here { table, cell }, connections)
     }
 
     /// Takes the seat of a cell in its own process, which may work already. The paths are those of
@@ -72,10 +72,10 @@ impl Seat {
     pub fn linked(pipes: &LinkPipes, clock: &SystemClock) -> anyhow::Result<Self> {
         let connections = Connections::new(clock, HostShare::new(false));
         let end = CellEnd::open(pipes, Arc::clone(&connections))?;
-        Ok(Self::new(Place::Linked(end), connections))
+        Ok(Self::new(SeatPlace::Linked(end), connections))
     }
 
-    fn new(place: Place, connections: Arc<Connections>) -> Self {
+    fn new(place: SeatPlace, connections: Arc<Connections>) -> Self {
         Self { place, connections, target: Arc::default() }
     }
 
@@ -124,8 +124,8 @@ impl Seat {
         let outcome = load::run(tasks, limits, &clock, stop, &mut sink);
 
         match &self.place {
-            Place::Here { table, cell } => table.ask(*cell),
-            Place::Linked(end) => end.ask(),
+            SeatPlace::Here { table, cell } => table.ask(*cell),
+            SeatPlace::Linked(end) => end.ask(),
         }
 
         lock(&self.target).thaw()?;
@@ -155,8 +155,8 @@ impl Seat {
     /// The process with the table has ended.
     pub fn has_database(&self) -> std::io::Result<()> {
         match &self.place {
-            Place::Here { table, cell } => table.has_database(*cell),
-            Place::Linked(end) => end.has_database()?,
+            SeatPlace::Here { table, cell } => table.has_database(*cell),
+            SeatPlace::Linked(end) => end.has_database()?,
         }
 
         Ok(())
@@ -171,12 +171,12 @@ impl Seat {
         drop(target);
 
         match &self.place {
-            Place::Here { table, cell } => {
+            SeatPlace::Here { table, cell } => {
                 let connections = Arc::clone(&self.connections);
                 let target = Arc::clone(&self.target);
                 table.ready(*cell, ReadyLoad { number, connections, target });
             }
-            Place::Linked(end) => end.ready(number)?,
+            SeatPlace::Linked(end) => end.ready(number)?,
         }
 
         Ok(())
@@ -185,7 +185,7 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        if let Place::Here { table, cell } = &self.place {
+        if let SeatPlace::Here { table, cell } = &self.place {
             table.leave(*cell);
         }
     }

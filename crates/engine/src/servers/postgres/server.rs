@@ -8,19 +8,24 @@ use words::{Secret, Setting};
 
 use super::address::{self, SCHEME};
 use super::installation::{self, Installation};
-use super::{Address, PostgresDialect, PostgresSession, build_facts, config, failure, log};
+use super::{
+    Address, PostgresDialect, PostgresSession, build_facts, config, failure, inspect, log,
+    observer, obstacles, settle,
+};
 use crate::contract::{Session, Storage};
 use crate::error::{Error, SetupError};
 use crate::local::log::LogParser;
 use crate::local::server::{
-    self as local, PID_FILE_BYTES_MAX, ServerKind, ServerPlace, StartOptions, Trial, replace_file,
+    self as local, ServerKind, ServerPlace, StartOptions, Trial, replace_file,
 };
 use crate::safety::data_dir::read_start;
 use crate::safety::guard::Ending;
 use crate::servers::config::ConfigText;
 use crate::servers::creation::{about_init_arguments, check_init_arguments};
-use crate::servers::sql_server::{Build, SqlKind};
+use crate::servers::sql_kind::{Build, CountByIndex, FindObstacles, OpenObserver, Settle, SqlKind};
+use crate::servers::sql_server::connect_alone;
 use crate::servers::stock::{Recipe, create_or_copy};
+use crate::servers::unreadable::Unreadable;
 
 /// More than `pg_hba.conf` of a new cluster has.
 const RULES_BYTES_MAX: u64 = 1 << 20;
@@ -56,6 +61,10 @@ const LOG_NOTHING: &str = "\
         ('log_statement', 'none'),
         ('log_transaction_sample_rate', '0')
     ) as silent (name, value) using (name)";
+
+/// The time that a dropped table may stay locked: by a commit that waits for a lost replica, or by
+/// the creation of an index.
+pub(super) const DROP_TIMEOUT: &str = "set lock_timeout = '10s'";
 
 const KIND: ServerKind = ServerKind {
     name: "PostgreSQL",
@@ -98,6 +107,7 @@ pub struct PostgresKind {
 impl SqlKind for PostgresKind {
     type Session = PostgresSession;
     type Build = Installation;
+    type Dialect = PostgresDialect;
     /// The data directory.
     type Places = PathBuf;
 
@@ -116,6 +126,17 @@ impl SqlKind for PostgresKind {
         "create the access method with `extensions` or `setup-sql`, or choose another format";
     // Scripts of extensions create tables before they create the access method.
     const USUAL_FORMAT: Option<&'static str> = Some("set default_table_access_method = heap");
+
+    const OPEN_OBSERVER: OpenObserver<Self> = observer::open;
+    const SETTLE: Settle<Self> = settle::settle;
+    const COUNT_BY_INDEX: CountByIndex<Self> = inspect::count_by_index;
+    // A session is in one database.
+    const FIND_OBSTACLES: FindObstacles<Self> =
+        |session, _database, needs| obstacles::find(session, needs);
+
+    fn unreadable(session: &mut PostgresSession) -> Result<Unreadable, Error> {
+        obstacles::unreadable(session)
+    }
 
     fn locate(build: &str) -> Result<Installation, SetupError> {
         installation::locate(build)
@@ -280,6 +301,22 @@ impl SqlKind for PostgresKind {
         options.clone_into(&mut self.dialect.table_options);
     }
 
+    fn dialect(&self) -> &PostgresDialect {
+        &self.dialect
+    }
+
+    fn connect_to_inspect(address: &Address) -> Result<PostgresSession, Error> {
+        let mut session = PostgresSession::connect(address)?;
+        session.query("set statement_timeout = 0")?;
+        Ok(session)
+    }
+
+    fn connect_to_clean_up(address: &Address) -> Result<PostgresSession, Error> {
+        let mut session = connect_alone::<Self>(address)?;
+        session.query(DROP_TIMEOUT)?;
+        Ok(session)
+    }
+
     fn refusal(&self, server: &str) -> Option<SetupError> {
         installation::refusal(server, self.major, &self.version)
     }
@@ -320,28 +357,5 @@ fn init_arguments(options: &StartOptions<'_>, build: &Installation) -> Vec<OsStr
 
 /// Returns the process in `postmaster.pid` of `cluster`, if it is a live server of that cluster.
 fn live_server(cluster: &Path) -> Option<u32> {
-    let text = read_start(&cluster.join("postmaster.pid"), PID_FILE_BYTES_MAX).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let pid = text.lines().next()?.trim().parse().ok()?;
-    local::uses_directory(pid, cluster, &["postgres", "postmaster"]).then_some(pid)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stale_pid_file_does_not_mean_a_live_server() {
-        let cluster = tempfile::tempdir().unwrap();
-        assert_eq!(live_server(cluster.path()), None);
-        // This process is alive but not a server.
-        fs_err::write(
-            cluster.path().join("postmaster.pid"),
-            format!("{}\n/x\n", std::process::id()),
-        )
-        .unwrap();
-        assert_eq!(live_server(cluster.path()), None);
-        fs_err::write(cluster.path().join("postmaster.pid"), "nonsense").unwrap();
-        assert_eq!(live_server(cluster.path()), None);
-    }
+    local::live_server(&cluster.join("postmaster.pid"), cluster, &["postgres", "postmaster"])
 }

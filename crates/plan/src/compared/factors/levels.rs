@@ -33,7 +33,7 @@ pub(super) struct Level {
     pub(super) change: Change,
 }
 
-/// What a level changes in the base.
+/// The change that a level makes to the base.
 pub(super) enum Change {
     Build(usize),
     /// The indexes of configs whose own values are merged into the base, in this order.

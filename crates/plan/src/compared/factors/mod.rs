@@ -19,7 +19,7 @@ use crate::spec::{Config, DesignFactor, Designed, DesignedTarget, Target};
 use crate::text::diagnostic::Place;
 use crate::text::tree::{Entry, Node, Table};
 
-/// What `[factors]` and `[design]` make.
+/// The targets that `[factors]` and `[design]` make.
 pub(crate) struct MadeTargets {
     pub(crate) designed: Designed,
     pub(crate) targets: Vec<Target>,

@@ -58,11 +58,8 @@ mod tests;
 use std::collections::BTreeSet;
 
 use analysis::{counted, distinct, figures::Figures};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use record::{Cell, Run, Status, Step};
-use sha2::{Digest, Sha256};
 
 use crate::model::comparison::{ComparedGroup, ExplainedGroups, with_measured_base};
 use crate::model::matrix::{CellLine, Keys, Matrix};
@@ -71,6 +68,7 @@ use crate::model::number::{moment, typeset};
 use crate::model::table::anchor;
 use crate::model::text::clean;
 use crate::plot;
+use crate::printers::html::{Head, STYLE};
 use crate::prose::answer;
 use crate::prose::problems::{Problem, problems as all_problems};
 use crate::prose::run::{ended, took};
@@ -86,10 +84,10 @@ pub(crate) use table::table;
 pub use curve::Curves;
 pub use live::live_page;
 
-pub(crate) const STYLE: &str = include_str!("style.css");
-/// The scripts, one for each concern. All need the first; the last scrolls to the part that the
-/// address names.
-const SCRIPTS: [&str; 12] = [
+/// The scripts: the one that draws charts, and one for each concern. All need `view.js`; the last
+/// scrolls to the part that the address names.
+const SCRIPTS: [&str; 13] = [
+    UPLOT_SCRIPT,
     include_str!("script/view.js"),
     include_str!("script/tips.js"),
     include_str!("script/data.js"),
@@ -165,14 +163,17 @@ pub fn html_page(page: &Page<'_>) -> String {
     let legend = Legend::of(&matrix);
     let titles: Vec<String> = sources.iter().map(|source| clean(&source.run.name)).collect();
 
+    let head = Head {
+        title: &format!("{} - Assay", titles.join(", ")),
+        scripts: &SCRIPTS,
+        styles: &[UPLOT_STYLE, STYLE, plot::STYLE],
+        ..Head::default()
+    };
+
     markup! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                (head_start("", std::iter::once(UPLOT_SCRIPT).chain(SCRIPTS)))
-                title { (titles.join(", ")) " - Assay" }
-                style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) (PreEscaped(plot::STYLE)) }
-            }
+            (head)
 
             body {
                 a.skip href="#answer" { "Skip to the answer" }
@@ -199,7 +200,6 @@ pub fn html_page(page: &Page<'_>) -> String {
                 }
 
                 (legend.data(named))
-                script { (PreEscaped(UPLOT_SCRIPT)) }
                 @for each in SCRIPTS { script { (PreEscaped(each)) } }
             }
         }
@@ -286,29 +286,6 @@ fn other_bases(sources: &[Source], run: &Run) -> Markup {
 /// Returns a link from a heading to itself.
 pub(crate) fn permalink(id: &str) -> Markup {
     markup! { a.permalink href={ "#" (id) } aria-label="link to this part" { "#" } }
-}
-
-/// Returns the beginning of a page's head. Its policy forbids the page to load anything except what
-/// `more` allows, and to run anything but `scripts`.
-pub(crate) fn head_start<'s>(more: &str, scripts: impl Iterator<Item = &'s str>) -> Markup {
-    let hashes: Vec<String> = scripts
-        .map(|script| {
-            let hash = Sha256::digest(script.as_bytes());
-            format!("'sha256-{}'", STANDARD.encode(hash))
-        })
-        .collect();
-
-    let policy = format!(
-        "default-src 'none'; {more}style-src 'unsafe-inline'; script-src {}; img-src data:",
-        hashes.join(" ")
-    );
-
-    markup! {
-        meta charset="utf-8";
-        meta name="viewport" content="width=device-width, initial-scale=1";
-        meta name="color-scheme" content="light dark";
-        meta http-equiv="Content-Security-Policy" content=(policy);
-    }
 }
 
 fn how_to_read_charts() -> Markup {

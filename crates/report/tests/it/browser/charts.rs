@@ -1,4 +1,4 @@
-//! What a chart shows of targets that were repeated, and of short steps.
+//! Charts of targets that were repeated, and of short steps.
 
 use analysis::figures::{Figures, HalfBlock};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What profiles, the engine and exact work say of a cause, and differences in cost.
+//! Details of a cause from profiles, the engine and exact work, and differences in cost.
 
 use analysis::compare::{CostDifference, NamedFunction, StateDifference};
 use analysis::explain::Cost;
