@@ -1,12 +1,12 @@
 //! The key `base`: the target that others are compared with, or one for each engine or build.
 
 use crate::compared::builds::DeclaredBuild;
-use crate::text::diagnostic::Place;
-use crate::reading::context::{Context, ValueKind, table_of};
-use crate::spec::{GroupBase, Target};
 use crate::compared::targets::index_named;
-use crate::text::tree::{Node, Value};
+use crate::reading::context::{Context, ValueKind, table_of};
 use crate::reading::value_kinds::Line;
+use crate::spec::{GroupBase, Target};
+use crate::text::diagnostic::Place;
+use crate::text::tree::{Node, Value};
 use crate::text::wording::{choices, code, key_part, list};
 
 /// The targets that others are compared with.
