@@ -17,7 +17,7 @@ pub(crate) struct Bases {
     pub(crate) groups: Vec<GroupBase>,
 }
 
-/// What the key may name.
+/// The names that the key may have.
 pub(crate) struct BaseChoices<'a> {
     pub(crate) builds: &'a [DeclaredBuild],
     pub(crate) targets: &'a [Target],

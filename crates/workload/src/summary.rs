@@ -1,4 +1,4 @@
-//! What the connections of a step tell their workload, which compares the data with that afterwards.
+//! The summaries of connections for their workload, which compares the data with them afterwards.
 
 use serde::{Deserialize, Serialize};
 

@@ -200,7 +200,7 @@ pub fn run(workspace: Workspace, arguments: &[String]) -> Result<bool> {
     Ok(passed)
 }
 
-/// What the command line asks for.
+/// The request of the command line.
 struct Request {
     setup: Setup,
     /// The names of benchmarks, with their descriptions.

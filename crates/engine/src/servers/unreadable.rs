@@ -1,11 +1,11 @@
-//! What can't be read of a server that Assay did not start, and what would allow it.
+//! The facts of a foreign server that its user may not read, and the statements that allow it.
 
 use crate::contract::Obstacle;
 
 /// The metrics that need the server's processes and disks.
 const OF_PROCESSES: &str = "server CPU, own CPU, `rpq`, `wkbpi` and `others%`";
 
-/// How much of a server's processes Assay sees.
+/// The processes of a server that Assay sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sight {
     /// Its processes.

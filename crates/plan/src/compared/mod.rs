@@ -15,7 +15,7 @@ use crate::reading::context::{Context, Section};
 use crate::spec::{Designed, Target};
 use crate::text::tree::Node;
 
-/// What a plan compares.
+/// The builds, configs and targets that a plan compares.
 pub(crate) struct Compared {
     pub(crate) builds: Vec<DeclaredBuild>,
     pub(crate) configs: Vec<DeclaredConfig>,

@@ -29,7 +29,7 @@ pub(super) fn find(
 /// The codes of errors for a lack of privileges.
 const DENIED: [&str; 3] = ["1044", "1142", "1227"];
 
-/// What metrics read, and the privilege that allows it: a query, what it has, and the privilege with
+/// The facts that metrics read, and the privilege that allows it: a query, its subject, and the privilege with
 /// its object.
 const READABLE: [(&str, &str, &str); 2] = [
     (
