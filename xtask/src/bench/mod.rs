@@ -63,6 +63,7 @@ swings             simulated throughputs: how often a period is claimed of noise
 verdicts           simulated machines without any change: how often a comparison claims one
 typical-turns      simulated turns that stalls and neighbors disturb: false claims of typical rates, and changes found
 until-decided      simulated runs that add repeats until each comparison is decided: false verdicts, and repeats
+whole-answers      simulated tables of equal targets with all of their costs: how often an answer claims anything
 designs            simulated designed experiments: effects found and false ones, beside one factor at a time
 history            simulated histories: false changes, which are shown and when, beside Apache Otava; and 1,000 runs
 causes             effects with known causes on real engines: whether a comparison names them; 40 minutes
@@ -101,9 +102,8 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "report" => report::run(setup),
 
         // How often an answer is right, on simulated machines.
-        "verdicts" | "typical-turns" | "lag-verdicts" | "until-decided" | "designs" | "swings" => {
-            simulate(setup, name)
-        }
+        "verdicts" | "typical-turns" | "whole-answers" | "lag-verdicts" | "until-decided" | "designs"
+        | "swings" => simulate(setup, name),
         "history" => history::run(setup),
 
         // How often an answer is right, on real engines.

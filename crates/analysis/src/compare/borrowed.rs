@@ -36,10 +36,6 @@ pub(super) const REPEATS_MIN: u32 = 3;
 /// The fewest degrees of freedom of a correlation.
 const CORRELATION_FREEDOM_MIN: usize = 2;
 
-/// The share of the freedom of independent spreads that the prior may have. With few repeats the
-/// estimate of their dependence is uncertain, and dependence that it misses causes false claims.
-const INDEPENDENT_SHARE: f64 = 1.0 / 3.0;
-
 /// From this many spreads on, the widest tenth is checked for wild ones.
 const SPREADS_WITH_WILD: usize = 8;
 
@@ -204,12 +200,7 @@ fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
     // Spreads that depend on each other confirm each other less than they seem to.
     let freedom = mean(&sorted.iter().map(|spread| spread.freedom).collect::<Vec<f64>>());
     let others = independent_count(&sorted) - 1.0;
-    let most = INDEPENDENT_SHARE * freedom * others;
-    if most < prior.freedom {
-        // The prior's variance belongs to its freedom: the plain mean holds for any.
-        let pooled = mean(&like.iter().map(|spread| spread.variance).collect::<Vec<f64>>());
-        prior = Prior { variance: prior.variance.max(pooled), freedom: most };
-    }
+    prior.freedom = prior.freedom.min(freedom * others);
     if prior.freedom <= 0.0 {
         return priors;
     }

@@ -35,6 +35,8 @@ pub(super) enum Reason {
     Unpaired { repeat: RepeatName },
     /// The repeat has too few turns to say what is typical.
     FewTurns { repeat: RepeatName },
+    /// The repeat did nothing in a fifth of its turns, so that no turn has a typical CPU time.
+    IdleTurns { repeat: RepeatName },
     /// In some repeat, either target did nothing in a fifth of its turns.
     NoTypicalTurn,
     /// The target does not have the step.
@@ -127,7 +129,8 @@ impl Reason {
             | Self::TooFewOperations { repeat, .. }
             | Self::StepMissing { repeat, .. }
             | Self::Unpaired { repeat }
-            | Self::FewTurns { repeat } => Some(repeat),
+            | Self::FewTurns { repeat }
+            | Self::IdleTurns { repeat } => Some(repeat),
             _ => None,
         }
     }
@@ -189,6 +192,10 @@ impl Reason {
             Self::FewTurns { .. } => format!(
                 "{repeats} is left out: it has too few turns to say what is typical; longer steps have more"
             ),
+            Self::IdleTurns { .. } => {
+                let they = if repeats.are_several() { "they" } else { "it" };
+                format!("{repeats} {are} left out: {they} did nothing in a fifth of all turns or more, so no turn has a typical CPU time")
+            }
             _ => return None,
         })
     }
@@ -201,7 +208,8 @@ impl fmt::Display for Reason {
             | Self::TooFewOperations { .. }
             | Self::StepMissing { .. }
             | Self::Unpaired { .. }
-            | Self::FewTurns { .. } => {
+            | Self::FewTurns { .. }
+            | Self::IdleTurns { .. } => {
                 let said = RepeatNames::of(&[self]).and_then(|repeats| self.about(&repeats));
                 f.write_str(&said.unwrap_or_default())
             }

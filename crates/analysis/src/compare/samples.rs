@@ -10,7 +10,9 @@ use super::mean::{Block, Pair};
 use super::metric::{THROUGHPUT, has_only_process_cpu, process_cpu, rounding, value};
 use super::reason::{Reason, RepeatName};
 use crate::figures::index::{NumberedRow, RowIndex, StepPlace};
-use crate::figures::{Figures, Looks, Row, UnfinishedCell, run_label, step_figures};
+use crate::figures::{
+    Figures, Looks, Row, TYPICAL_CPU, TYPICAL_RATE, UnfinishedCell, run_label, step_figures,
+};
 use crate::order::distinct;
 
 /// The figures, sorted for comparing.
@@ -319,6 +321,9 @@ impl<'a> Samples<'a> {
             if let Some(needed) = step_figures::operations_needed(row, metric) {
                 let metric = metric.to_owned();
                 side.reasons.push(Reason::TooFewOperations { repeat: name(), metric, needed });
+            }
+            if metric == TYPICAL_CPU && row.metric(TYPICAL_RATE) == Some(0.0) {
+                side.reasons.push(Reason::IdleTurns { repeat: name() });
             }
         }
     }

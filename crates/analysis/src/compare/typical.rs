@@ -180,7 +180,9 @@ mod tests {
     use crate::compare::{
         CompareOptions, Compared, ComparedStep, THROUGHPUT, Verdict, compare, interval_parts,
     };
-    use crate::figures::{Figures, HalfBlock, Row, STEADINESS, StartedCell, TYPICAL_RATE};
+    use crate::figures::{
+        Figures, HalfBlock, Row, STEADINESS, StartedCell, TYPICAL_CPU, TYPICAL_RATE,
+    };
 
     /// Returns a repeat in turns. `stalled` is the number of turns of ten in which it did nothing.
     fn repeat(target: &str, repeat: u32, operations: u64, stalled: u32) -> Row {
@@ -304,6 +306,27 @@ mod tests {
         }
         let compared = compared(&figures);
         assert!(compared.rows.iter().all(|row| row.metric != TYPICAL_RATE));
+    }
+
+    #[test]
+    fn a_repeat_without_a_typical_turn_is_left_out_of_typical_cpu_and_named() {
+        let mut figures = measured();
+        for row in &mut figures.rows {
+            row.metrics.insert(TYPICAL_CPU, Some(500.0));
+            for half in &mut row.half_blocks {
+                half.cpu_seconds = Some(0.05);
+            }
+        }
+
+        let idle = figures.rows.last_mut().unwrap();
+        idle.metrics.insert(TYPICAL_RATE, Some(0.0));
+        idle.metrics.insert(TYPICAL_CPU, None);
+
+        let compared = compared(&figures);
+        let cpu = row(&compared, TYPICAL_CPU);
+        assert_eq!(cpu.values.len(), 4);
+        let is_named = |reason: &String| reason.contains("did nothing in a fifth of all turns");
+        assert!(cpu.reasons.iter().any(is_named), "{:?}", cpu.reasons);
     }
 
     #[test]
