@@ -124,7 +124,7 @@ impl BaseChoices<'_> {
             }
         }
         let message = format!("no target is of the engine or build {}", code(group));
-        cx.error("plan::unknown-key", place, message)
+        cx.error("plan::unknown-build", place, message)
             .label("neither an engine nor a build")
             .help(choices(group, "engines and builds", &names));
         false
