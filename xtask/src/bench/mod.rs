@@ -102,8 +102,8 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "report" => report::run(setup),
 
         // How often an answer is right, on simulated machines.
-        "verdicts" | "typical-turns" | "whole-answers" | "lag-verdicts" | "until-decided" | "designs"
-        | "swings" => simulate(setup, name),
+        "verdicts" | "typical-turns" | "whole-answers" | "lag-verdicts" | "until-decided"
+        | "designs" | "swings" => simulate(setup, name),
         "history" => history::run(setup),
 
         // How often an answer is right, on real engines.

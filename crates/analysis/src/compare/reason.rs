@@ -194,7 +194,9 @@ impl Reason {
             ),
             Self::IdleTurns { .. } => {
                 let they = if repeats.are_several() { "they" } else { "it" };
-                format!("{repeats} {are} left out: {they} did nothing in a fifth of all turns or more, so no turn has a typical CPU time")
+                format!(
+                    "{repeats} {are} left out: {they} did nothing in a fifth of all turns or more, so no turn has a typical CPU time"
+                )
             }
             _ => return None,
         })
