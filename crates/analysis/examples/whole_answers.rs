@@ -31,7 +31,7 @@ const TARGET: &str = "new.base";
 /// The accepted share of answers that claim something.
 const ERROR_RATE: f64 = 0.05;
 
-/// What makes the costs of an operation differ from repeat to repeat.
+/// The reason why the costs of an operation differ from repeat to repeat.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Shape {
     /// Each cost has noise of its own.
@@ -117,7 +117,7 @@ impl Shape {
         let cycles = with_level(120_000.0, 0.02, random);
         let instructions = 150_000.0 * self.noise(exact.min(0.01), random);
 
-        let read_mean = if self.is(Self::Zeros) && step % 3 != 0 {
+        let read_mean = if self.is(Self::Zeros) && !step.is_multiple_of(3) {
             0.3
         } else if self.is(Self::FewCounts) {
             3.0

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use engine::postgres::Postgres;
-use engine::{Engine, ServerEngine, Session, SetupError, SqlEngine};
+use engine::{Engine, Session, SetupError, SqlEngine};
 
 use super::{ServerDir, build, is_installed};
 use crate::guard::{freeze, is_running};
