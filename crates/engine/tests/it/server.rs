@@ -171,11 +171,10 @@ pub(crate) struct Access {
 
 /// The options, files and texts of a server's start and stop.
 pub(crate) struct Life {
-    /// Options of a start, the line of one of them in the configuration, and the value of one that
-    /// is not there, since Assay overrides that option.
+    /// Options of a start, the line of one of them in the configuration, and the port of another.
     pub(crate) set: &'static [(&'static str, &'static str)],
     pub(crate) config: &'static str,
-    pub(crate) overridden: &'static str,
+    pub(crate) port: &'static str,
     /// The text at the end of its log, in lower case.
     pub(crate) last_words: &'static str,
     /// A file in every data directory.

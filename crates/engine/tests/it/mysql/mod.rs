@@ -94,7 +94,7 @@ impl TestServer for Mysql {
     const LIFE: Life = Life {
         set: &[("port", "6543"), ("sort_buffer_size", "1M")],
         config: "sort_buffer_size=1M",
-        overridden: "6543",
+        port: "6543",
         last_words: "shutdown complete",
         file: "ibdata1",
         refused: &[

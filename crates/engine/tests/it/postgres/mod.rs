@@ -75,7 +75,7 @@ impl TestServer for Postgres {
     const LIFE: Life = Life {
         set: &[("port", "6543"), ("listen_addresses", "*"), ("work_mem", "7MB")],
         config: "work_mem = '7MB'",
-        overridden: "6543",
+        port: "6543",
         last_words: "database system is shut down",
         file: "PG_VERSION",
         refused: &[
