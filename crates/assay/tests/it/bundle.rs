@@ -36,7 +36,7 @@ fn plan(place: &Place) -> String {
 fn bundle_of(place: &Place, output: &str) -> PathBuf {
     let ended = place.run(&plan(place), &[]).expect_code(0);
     let run = ended.run_directory();
-    ended.expect_in_stderr(&["next: `assay bundle ", " --between lite.base lite.full --step l.i"]);
+    ended.expect_in_stderr(&["next: `assay bundle ", " --between lite.base lite.full --step l."]);
     let run = run.to_str().unwrap();
     let args =
         ["bundle", run, "--between", "lite.base", "lite.full", "--step", "l.i1", "-o", output];
