@@ -21,6 +21,8 @@ const ROCKSDB: &str = "rocksdb@10.2.1";
 const PLAIN: &str = "plain.plain";
 /// The share of runs that may show a change that is not there, or rule out one that is.
 const WRONG_SHARE: f64 = 0.05;
+/// The smallest change that matters between equal targets: the default of plans.
+const EFFECT_OF_EQUAL: f64 = 0.03;
 
 /// The metrics in which a change of speed is looked for, and those of CPU time.
 const RATES: [&str; 2] = ["throughput", "typical_rate"];
@@ -285,8 +287,10 @@ fn operation_ns(run: &Run, engine: PlantedEngine, steps: Steps) -> Result<f64> {
 }
 
 /// Returns a plan as `assay versus --load repeat` writes it, for two targets that differ in their
-/// library.
+/// library. The smallest change that matters is the planted one: with a larger `effect`, a run would
+/// end as soon as all steps are equal within that.
 fn plan(case: &Case, plain: &Path, changed: &Path, repeats: &str) -> String {
+    let effect = if case.effect > 0.0 { case.effect } else { EFFECT_OF_EQUAL };
     let workload = workload_table(case.steps);
     let mut targets = target_tables(case.engine, plain, changed);
     if matches!(case.engine, PlantedEngine::RocksDb) {
@@ -298,6 +302,7 @@ name = "planted"
 base = "{PLAIN}"
 clients = [1]
 turns = "auto"
+effect = {effect}
 placement = "shuffled"
 reuse = "repeat"
 {repeats}
