@@ -54,6 +54,7 @@ mod needs;
 mod overrides;
 mod quantity;
 mod reader;
+mod rates;
 mod render;
 mod repeats;
 mod schema;
@@ -72,7 +73,7 @@ pub use builds::BUNDLED;
 pub use cells::{Cell, NotApplicable};
 pub use diagnostic::{Diagnostic, Place, Severity, Span};
 pub use excerpt::{Excerpt, excerpt};
-pub use needs::WorkloadNeeds;
+pub use needs::{SpeedBasis, WorkTime, WorkloadNeeds};
 pub use quantity::{parse_duration, parse_rate, parse_size};
 pub use reader::Resolved;
 pub use render::render;
@@ -170,6 +171,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let seed = cx.value(section, "seed", &Quantity::count(0..=u64::MAX), 1);
     let surroundings = Surroundings::read(cx, section);
     let profile = profile(cx, section);
+    let rates = rates::read(cx, section);
     let exact = exact(cx, section);
     let alone = cx.given(section, "alone", &ListOf(Line, "a list of steps")).unwrap_or_default();
     let in_sequence = workload(cx, section, largest_count(&clients));
@@ -218,6 +220,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         listen: surroundings.listen,
         step_commands: surroundings.step_commands,
         profile,
+        rates,
         exact,
         variants: variants?,
         builds: builds.into_iter().map(|declared| declared.build).collect(),
