@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::diagnostic::Place;
 use crate::document;
+use crate::host_metrics::{HOST_DISKS, HOST_METRICS};
 use crate::reader::Context;
 use crate::spec::{
     Designed, ENV, Insert, InsertStepKind, KvStepKind, Plan, Reuse, Sysbench, SysbenchStepKind,
@@ -225,6 +226,8 @@ fn builds(root: &mut Table, plan: &Plan, wanted: &Excerpt<'_>) -> Option<Table> 
         if let Some(source) = wanted.sources.get(&build.name) {
             table.take("url");
             table.take("replica-url");
+            table.take(HOST_METRICS);
+            table.take(HOST_DISKS);
             table.set(build.engine.name(), string(source));
         }
 

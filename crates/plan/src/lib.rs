@@ -48,13 +48,14 @@ mod document;
 pub mod draft;
 mod excerpt;
 mod factors;
+mod host_metrics;
 mod insert;
 mod kv;
 mod needs;
 mod overrides;
 mod quantity;
-mod reader;
 mod rates;
+mod reader;
 mod render;
 mod repeats;
 mod schema;
@@ -170,8 +171,8 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
 
     let seed = cx.value(section, "seed", &Quantity::count(0..=u64::MAX), 1);
     let surroundings = Surroundings::read(cx, section);
-    let profile = profile(cx, section);
     let rates = rates::read(cx, section);
+    let profile = profile(cx, section);
     let exact = exact(cx, section);
     let alone = cx.given(section, "alone", &ListOf(Line, "a list of steps")).unwrap_or_default();
     let in_sequence = workload(cx, section, largest_count(&clients));
@@ -219,8 +220,8 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         server_user: surroundings.server_user,
         listen: surroundings.listen,
         step_commands: surroundings.step_commands,
-        profile,
         rates,
+        profile,
         exact,
         variants: variants?,
         builds: builds.into_iter().map(|declared| declared.build).collect(),

@@ -117,7 +117,8 @@ impl std::fmt::Display for FormatVersion {
 ///   levels of the targets of a designed experiment.
 /// - 1.6: [`Step::system_calls`]: how many system calls of each kind the engine made.
 /// - 1.7: [`Run::imported`] and [`Step::imported`]: what other tools measured.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 7 };
+/// - 1.8: [`Cell::has_host_metrics`]: a server's host that is not Assay's own was sampled.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 8 };
 
 impl FormatVersion {
     /// Returns whether the JSON files have checksums.

@@ -100,6 +100,9 @@ impl<'a> CellRun<'a> {
         site.record.embedded = engine.capabilities().embedded;
         site.record.server_host =
             if engine.is_on_other_host() { ServerHost::Remote } else { ServerHost::Local };
+        let plan = site.session.plan();
+        let build = &plan.builds[plan.targets[site.planned.target].build];
+        site.record.has_host_metrics = engine.is_on_other_host() && build.host_metrics.is_some();
         site.record.settings = engine.settings()?;
 
         // An embedded engine runs in this process.
