@@ -274,8 +274,8 @@ mod tests {
 time of each step in a cell:
   l.i0             about 60 s, 6 min in 6 cells, by `rates`
   l.x              about 2 s, 12 s in 6 cells, assumed
-  l.i1, 1 client   about 2 min, 6 min in 3 cells, by `rates`
-  l.i1, 8 clients  about 30 s, 90 s in 3 cells, by `rates`
+  l.i1, 1 client   about 96 s, 5 min in 3 cells, by `rates`
+  l.i1, 8 clients  about 24 s, 72 s in 3 cells, by `rates`
   1 step whose time the plan gives: about 60 s together, 6 min in all
 assumed: the engine indexes 300,000 rows/s, whatever the engine and its clients. `rates` in the plan says how fast yours works, and `--like RUN` takes the times of a like run
 ";
