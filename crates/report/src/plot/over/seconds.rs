@@ -46,19 +46,12 @@ fn charts(board: &Board<'_>, step: &str) -> Vec<Chart> {
 
     let mut charts = Vec::new();
     for load in loads {
+        let mut rows: Vec<&Row> = Vec::new();
+        for line in board.matrix.lines.iter().filter(|line| line.cell.load() == load) {
+            rows.extend(line.rows.iter().filter(|row| row.step == step && comparable(row)));
+        }
         for figure in [OfSecond::Rate, OfSecond::Longest] {
-            let mut curves = Vec::new();
-            let mut labels = None;
-            let lines = board.matrix.lines.iter().filter(|line| line.cell.load() == load);
-            for (number, line) in lines.enumerate() {
-                let rows = line.rows.iter().filter(|row| row.step == step && comparable(row));
-                for row in rows {
-                    labels.get_or_insert_with(|| Labels::of(board, row, figure));
-                    let name = board.names.short(&line.cell.target);
-                    curves.extend(pieces(number, &name, &values(row, figure)));
-                }
-            }
-            charts.extend(labels.and_then(|labels| chart(labels, figure, curves)));
+            charts.extend(chart(board, &rows, figure));
         }
     }
     charts
@@ -85,12 +78,23 @@ impl Labels {
     }
 }
 
-/// Returns the chart of some lines; `None` without any.
-fn chart(labels: Labels, figure: OfSecond, curves: Vec<Curve>) -> Option<Chart> {
+/// Returns the chart of some rows, the repeats of all targets; `None` without seconds.
+fn chart(board: &Board<'_>, rows: &[&Row], figure: OfSecond) -> Option<Chart> {
+    let labels = Labels::of(board, rows.first()?, figure);
+
+    // A target has a color, and its repeats are lines of their own.
+    let names = distinct(rows.iter().map(|row| board.names.short(&row.cell.target)));
+    let mut curves = Vec::new();
+    for row in rows {
+        let name = board.names.short(&row.cell.target);
+        let number = names.iter().position(|known| *known == name).unwrap_or_default();
+        curves.extend(pieces(number, &name, &values(row, figure)));
+    }
+
     let (least, most) = ends(&curves);
     let all_points = curves.iter().flat_map(|curve| &curve.points);
     let seconds = all_points.map(|point| point.x).fold(0.0, f64::max);
-    if curves.is_empty() || seconds <= 0.0 {
+    if seconds <= 0.0 {
         return None;
     }
 
