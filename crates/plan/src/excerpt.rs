@@ -5,17 +5,18 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::diagnostic::Place;
-use crate::document;
-use crate::host_metrics::{HOST_DISKS, HOST_METRICS};
-use crate::reader::Context;
+use crate::compared::host_metrics::{HOST_DISKS, HOST_METRICS};
+use crate::reading::context::Context;
+use crate::reading::document;
+use crate::reading::overrides;
 use crate::spec::{
     Designed, ENV, Insert, InsertStepKind, KvStepKind, Plan, Reuse, Sysbench, SysbenchStepKind,
     Workload,
 };
-use crate::tree::{Entry, Node, Table, Value};
-use crate::wording::{key_part, quoted};
-use crate::{overrides, variants};
+use crate::text::diagnostic::Place;
+use crate::text::tree::{Entry, Node, Table, Value};
+use crate::text::wording::{key_part, quoted};
+use crate::workloads::variants;
 
 /// The part of a plan that an excerpt keeps.
 #[derive(Clone, Debug)]

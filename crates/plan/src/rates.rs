@@ -2,11 +2,11 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::quantity::Quantity;
-use crate::reader::{Context, Section, ValueKind};
+use crate::reading::context::{Context, Section, ValueKind};
+use crate::reading::quantity::Quantity;
 use crate::spec::{ClientRate, ExpectedRate, Rates};
-use crate::tree::{Entry, Node, Value};
-use crate::wording::code;
+use crate::text::tree::{Entry, Node, Value};
+use crate::text::wording::code;
 
 /// A rate, or a table with one for each of some numbers of clients.
 struct ExpectedRateKind;

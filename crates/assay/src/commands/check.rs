@@ -17,7 +17,7 @@ use runner::prepare::memory::HostMemory;
 use runner::prepare::other_host::OtherHost;
 use runner::prepare::plan_file::{self, PlanFile};
 use runner::prepare::preflight::{not_applicable, reject_impossible};
-use runner::prepare::{estimate, memory};
+use runner::prepare::{estimate, memory, overridden};
 use runner::{DATA, Events as _, RESULTS};
 
 use super::check_design::design_text;
@@ -52,6 +52,9 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let located = locate::locate(&file, cells, Some(&data_root), other_host.as_ref(), &display)?;
 
     let plan = &file.plan;
+    for warning in overridden::overridden_options(&file, 0..plan.targets.len())? {
+        display.warn(Some(overridden::OVERRIDDEN_CODE), &warning);
+    }
     let memory = match &other_host {
         Some(host) => HostMemory { bytes: host.memory_bytes, of: "that host" },
         None => {
@@ -82,8 +85,11 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     if let Some(designed) = &plan.designed {
         text.push_str(&design_text(designed));
     } else {
-        let base = &plan.targets[plan.base].name;
-        let differences = declared_differences(&plan_targets(&file, &located.builds)?, base);
+        let base_of = |name: &str| {
+            let target = plan.targets.iter().find(|target| target.name == name)?;
+            Some(plan.targets[plan.base_of(target)?].name.as_str())
+        };
+        let differences = declared_differences(&plan_targets(&file, &located.builds)?, base_of);
         if !differences.is_empty() {
             let _ = writeln!(text, "\ndifferences between the configs and the base:");
             text.push_str(&differences_text(differences));
@@ -100,7 +106,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     Ok(if expected.has_space() { Exit::Ok } else { Exit::Failed })
 }
 
-/// What the selected cells need, and what there is.
+/// The needs of the selected cells, and the space that there is.
 struct Expected {
     estimate: Estimate,
     disk: Disk,

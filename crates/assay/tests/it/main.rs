@@ -77,6 +77,7 @@ mod table_formats;
 mod tls;
 mod tun;
 mod turns;
+mod turns_host;
 mod versus;
 mod waits;
 mod work;

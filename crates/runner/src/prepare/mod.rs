@@ -32,6 +32,7 @@ pub(crate) mod library;
 pub mod locate;
 pub mod memory;
 pub mod other_host;
+pub mod overridden;
 pub mod plan_file;
 pub mod preflight;
 pub mod target_builds;

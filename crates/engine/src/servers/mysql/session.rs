@@ -12,7 +12,7 @@ use super::packet::{self, Done, HEADER_BYTES, kind};
 use crate::contract::{Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
 use crate::error::Error;
 use crate::net::stream::Stream;
-use crate::servers::sql_server::Client;
+use crate::servers::sql_kind::Client;
 
 /// The server's reply to a statement to prepare.
 struct PrepareReply {
