@@ -61,7 +61,7 @@ pub struct StepRunner<'a> {
     policy: &'a StepPolicy,
     clients: u32,
     sampler: Option<Sampler>,
-    /// What tells the state of the server's host, if that is another one.
+    /// What tells the state of the server's host, if that is another one and the cell takes no turns.
     host_metrics: Option<HostMetrics>,
     /// Reads all counters before and after a step.
     observer: Box<dyn Observer>,
@@ -114,7 +114,8 @@ impl<'a> StepRunner<'a> {
             policy,
             clients: planned.clients,
             sampler: None,
-            host_metrics: build.host_metrics.clone(),
+            // What other targets do between two pages would count as this one's.
+            host_metrics: build.host_metrics.clone().filter(|_| seat.is_none()),
             observer,
             second_observer: None,
             notes,
