@@ -1,4 +1,4 @@
-//! The keys `host-metrics` and `host-disks` of a build: what tells the state of the host of a running
+//! The keys `host-metrics` and `host-disks` of a build: the exporter that describes the host of a running
 //! server.
 
 use crate::reading::context::{Context, Section, ValueKind};

@@ -1,4 +1,4 @@
-//! How fast an engine is expected to work, for estimates.
+//! The rates at which an engine is expected to work, for estimates.
 
 /// The rates of all clients together, as far as the plan gives them.
 #[derive(Clone, Debug, Default, PartialEq)]

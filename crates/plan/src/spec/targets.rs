@@ -13,7 +13,7 @@ pub struct Build {
     pub source: BuildSource,
     /// The URLs of replicas of a running server.
     pub replica_urls: Vec<Secret>,
-    /// What tells the state of a running server's host; `None` if nothing does.
+    /// The exporter of a running server's host; `None` without one.
     pub host_metrics: Option<HostMetrics>,
     /// Factors in which it differs from other builds, with their values.
     pub factors: Vec<(String, String)>,

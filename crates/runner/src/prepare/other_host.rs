@@ -14,7 +14,7 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 /// The most processors that a file may claim.
 const CPUS_MAX: u32 = 65_536;
 
-/// What a plan may need of a machine that is not this one.
+/// The facts that a plan may need of a machine that is not this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherHost {
     /// The size of the memory.

@@ -61,7 +61,7 @@ pub struct StepRunner<'a> {
     policy: &'a StepPolicy,
     clients: u32,
     sampler: Option<Sampler>,
-    /// What tells the state of the server's host, if that is another one and the cell takes no turns.
+    /// The exporter of the server's host, if that is another one and the cell takes no turns.
     host_metrics: Option<HostMetrics>,
     /// Reads all counters before and after a step.
     observer: Box<dyn Observer>,
