@@ -69,13 +69,8 @@ impl Run {
 
     /// Returns the JSON output of a subcommand of Assay for the run.
     pub fn json(&self, subcommand: &str) -> Result<Value> {
-        self.json_with(subcommand, &[])
-    }
-
-    /// Returns the JSON output of a subcommand with more options.
-    pub fn json_with(&self, subcommand: &str, options: &[String]) -> Result<Value> {
         let mut command = Command::new(&self.assay);
-        command.args([subcommand, &self.directory, "--format", "json"]).args(options);
+        command.args([subcommand, &self.directory, "--format", "json"]);
         serde_json::from_str(&output(&mut command)?)
             .with_context(|| format!("cannot read what `assay {subcommand}` printed"))
     }

@@ -51,21 +51,21 @@ fn plans() -> Result<Vec<PathBuf>> {
 /// Runs a plan, prints the first screen, and says of each expectation whether it is there.
 fn judge(setup: &Setup, path: &Path, name: &str) -> Result<bool> {
     let plan = fs::read_to_string(path)?;
-    let expected = Expected::read(path)?;
+    let expected = expected_beside(path)?;
     let specs = plan.lines().find_map(|line| line.strip_prefix(FETCH));
     for spec in specs.unwrap_or_default().split_whitespace() {
         fetch(setup, spec).with_context(|| format!("`{name}` needs the build `{spec}`"))?;
     }
 
     let run = Run::of(setup, &plan)?;
-    let screen = Screen::of(&run.json_with("compare", &expected.options)?);
+    let screen = Screen::of(&run.json("compare")?);
     println!("\n{name}: {}", run.directory());
     for paragraph in &screen.paragraphs {
         println!("    | {paragraph}");
     }
 
     let mut passed = true;
-    for finding in &expected.findings {
+    for finding in &expected {
         let judgment = finding.judge(&screen);
         println!("  {:<10} {}", judgment.word(), finding.page);
         passed &= judgment != Judgment::Missing;
@@ -73,7 +73,8 @@ fn judge(setup: &Setup, path: &Path, name: &str) -> Result<bool> {
     Ok(passed)
 }
 
-/// What a reader sees first: the answer, and the titles of the first findings.
+/// The text that a reader sees first: the answer, and the titles of the first findings, of each group
+/// that has a base of its own.
 struct Screen {
     paragraphs: Vec<String>,
 }
@@ -81,11 +82,17 @@ struct Screen {
 impl Screen {
     /// Reads `assay compare --format json`.
     fn of(compared: &Value) -> Self {
-        let answer = compared["answer"]["text"].as_str().unwrap_or_default();
-        let mut paragraphs = vec![answer.to_owned()];
-        let findings = compared["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
-        for finding in findings.iter().take(FINDINGS_SEEN) {
-            paragraphs.push(finding["title"].as_str().unwrap_or_default().to_owned());
+        // A plan with one base has one comparison, without groups.
+        let groups =
+            compared["groups"].as_array().map_or(std::slice::from_ref(compared), Vec::as_slice);
+
+        let mut paragraphs = Vec::new();
+        for group in groups {
+            paragraphs.push(group["answer"]["text"].as_str().unwrap_or_default().to_owned());
+            let findings = group["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
+            for finding in findings.iter().take(FINDINGS_SEEN) {
+                paragraphs.push(finding["title"].as_str().unwrap_or_default().to_owned());
+            }
         }
         Self { paragraphs }
     }
@@ -147,17 +154,10 @@ fn has_any(text: &str, words: &[String]) -> bool {
     words.iter().any(|word| has_word(text, word))
 }
 
-/// The file of expectations beside a plan.
-struct Expected {
-    /// The options of `assay compare`.
-    options: Vec<String>,
-    findings: Vec<Finding>,
-}
-
 /// A published finding.
 #[derive(Default)]
 struct Finding {
-    /// What the page says.
+    /// The claim of the page.
     page: String,
     /// The names of the target: after its first use, a name may lack its build or its config.
     targets: Vec<String>,
@@ -172,7 +172,7 @@ struct Finding {
     unexpected: Vec<String>,
 }
 
-/// What the first screen says of a published finding.
+/// The judgment of a published finding by the first screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judgment {
     /// The finding is there, with its cause.
@@ -213,46 +213,41 @@ impl Finding {
     }
 }
 
-impl Expected {
-    /// Reads the file beside a plan.
-    fn read(plan: &Path) -> Result<Self> {
-        let path = plan.with_extension("expected");
-        Self::parse(&fs::read_to_string(&path)?).with_context(|| format!("in {}", path.display()))
-    }
+/// Reads the file of expectations beside a plan.
+fn expected_beside(plan: &Path) -> Result<Vec<Finding>> {
+    let path = plan.with_extension("expected");
+    parse(&fs::read_to_string(&path)?).with_context(|| format!("in {}", path.display()))
+}
 
-    /// Reads lines `key: value`. A line `page` begins a finding; values after it belong to it.
-    fn parse(text: &str) -> Result<Self> {
-        let mut expected = Self { options: Vec::new(), findings: Vec::new() };
-        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            let (key, value) =
-                line.split_once(": ").with_context(|| format!("no key: `{line}`"))?;
-            if key == "options" {
-                expected.options = value.split_whitespace().map(str::to_owned).collect();
-                continue;
-            }
-            if key == "page" {
-                expected.findings.push(Finding { page: value.to_owned(), ..Finding::default() });
-                continue;
-            }
-
-            let finding = expected.findings.last_mut().context("the first finding has no page")?;
-            let words: Vec<String> = value.split(", ").map(str::to_owned).collect();
-            match key {
-                "target" => finding.targets = words,
-                "step" => value.clone_into(&mut finding.step),
-                "sign" => finding.signs = words,
-                "cause" => finding.causes = words,
-                "absent" => finding.absent = words,
-                "unexpected" => finding.unexpected = words,
-                _ => bail!("unknown key `{key}`"),
-            }
+/// Reads lines `key: value`. A line `page` begins a finding; values after it belong to it.
+fn parse(text: &str) -> Result<Vec<Finding>> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (key, value) = line.split_once(": ").with_context(|| format!("no key: `{line}`"))?;
+        if key == "page" {
+            findings.push(Finding { page: value.to_owned(), ..Finding::default() });
+            continue;
         }
-        Ok(expected)
+
+        let finding = findings.last_mut().context("the first finding has no page")?;
+        let words: Vec<String> = value.split(", ").map(str::to_owned).collect();
+        match key {
+            "target" => finding.targets = words,
+            "step" => value.clone_into(&mut finding.step),
+            "sign" => finding.signs = words,
+            "cause" => finding.causes = words,
+            "absent" => finding.absent = words,
+            "unexpected" => finding.unexpected = words,
+            _ => bail!("unknown key `{key}`"),
+        }
     }
+    Ok(findings)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn screen(paragraphs: &[&str]) -> Screen {
@@ -260,7 +255,7 @@ mod tests {
     }
 
     fn judge(finding: &str, screen: &Screen) -> Judgment {
-        Expected::parse(&format!("page: x\n{finding}")).unwrap().findings[0].judge(screen)
+        parse(&format!("page: x\n{finding}")).unwrap()[0].judge(screen)
     }
 
     #[test]
@@ -283,6 +278,18 @@ mod tests {
     }
 
     #[test]
+    fn each_group_has_an_answer_and_first_findings() {
+        let group = |name: &str| {
+            let titles = ["1", "2", "3", "4"].map(|number| json!({ "title": number }));
+            json!({ "answer": { "text": name }, "findings": titles })
+        };
+        let one = ["my", "1", "2", "3"];
+        assert_eq!(Screen::of(&group("my")).paragraphs, one);
+        let both = Screen::of(&json!({ "groups": [group("my"), group("pg")], "across": {} }));
+        assert_eq!(both.paragraphs, ["my", "1", "2", "3", "pg", "1", "2", "3"]);
+    }
+
+    #[test]
     fn what_is_absent_must_not_be_claimed_and_what_is_unexpected_may_be() {
         let shown = screen(&["pg.a25 is slower than pg.a in l.i1."]);
         let absent = "target: pg.a25\nstep: l.i1\nabsent: slower";
@@ -300,9 +307,9 @@ mod tests {
         for path in plans {
             let plan = fs::read_to_string(&path).unwrap();
             assert!(plan.lines().any(|line| line.starts_with(FETCH)), "{}", path.display());
-            let expected = Expected::read(&path).unwrap();
-            assert!(!expected.findings.is_empty(), "{}", path.display());
-            for finding in &expected.findings {
+            let expected = expected_beside(&path).unwrap();
+            assert!(!expected.is_empty(), "{}", path.display());
+            for finding in &expected {
                 let step = format!("\"{}\"", finding.step);
                 assert!(plan.contains(&step), "{}: {step}", path.display());
                 let (build, config) = finding.targets[0].split_once('.').unwrap();
