@@ -329,6 +329,14 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
             assert!(row["metrics"][name].is_number(), "{name}: {row}");
         }
 
+        // What others do between two of its pages would count as that of a target in turns.
+        let beside = "[build.lite]\nsqlite = \"bundled\"\n";
+        let in_turns = format!("turns = \"100ms\"\n{with_exporter}{beside}");
+        let (_, row) = measured(&in_turns, other.assay());
+        assert_eq!((&row["build"], &row["valid"]), (&"theirs".into(), &true.into()), "{row}");
+        assert!(row["metrics"]["csps"].is_null(), "{row}");
+        assert!(row["warnings"].to_string().contains("takes turns"), "{row}");
+
         // One that has gone leaves gaps, and the step is valid all the same.
         drop(exporter);
         let (_, row) = measured(&with_exporter, other.assay());
