@@ -19,7 +19,7 @@ pub const MPI_FEATURE: [&str; 2] = ["--features", "assay/mpi"];
 /// The packages of the test that runs jobs of Slurm.
 pub const SLURM: &str = "slurmctld slurmd slurm-client munge";
 /// The packages that tests need.
-pub const TEST_PACKAGES: [&str; 11] = [
+pub const TEST_PACKAGES: [&str; 12] = [
     "postgresql",
     "chromium",
     "maven",
@@ -31,17 +31,20 @@ pub const TEST_PACKAGES: [&str; 11] = [
     KEY_VALUE_LIBRARIES,
     FILE_SYSTEMS,
     SQLITE,
+    NODE_EXPORTER,
 ];
 /// The libraries of engines for which there are adapters.
 const KEY_VALUE_LIBRARIES: &str = "liblmdb-dev libleveldb-dev libwiredtiger-dev";
 /// The library of another version of SQLite than the bundled one.
 const SQLITE: &str = "libsqlite3-0";
+/// The exporter that tells the state of a host.
+const NODE_EXPORTER: &str = "prometheus-node-exporter";
 /// The programs that make file systems whose files can share blocks.
 const FILE_SYSTEMS: &str = "xfsprogs btrfs-progs";
 
 /// Debian packages that are needed together, and a shell command that succeeds if their programs
 /// are installed.
-const PACKAGES: [(&str, &str); 18] = [
+const PACKAGES: [(&str, &str); 19] = [
     (COMPILER, "${CC:-cc} --version"),
     (MPI, "mpirun --version && mpicc --showme:version && ls /usr/lib/llvm-*/lib/libclang*.so"),
     // Debian's servers are not on PATH.
@@ -64,6 +67,7 @@ const PACKAGES: [(&str, &str); 18] = [
     ),
     (FILE_SYSTEMS, "PATH=$PATH:/usr/sbin; mkfs.xfs -V && mkfs.btrfs --version"),
     (SQLITE, "ls /usr/lib/*/libsqlite3.so.0"),
+    (NODE_EXPORTER, "prometheus-node-exporter --version"),
     ("apt", "apt-get --version && dpkg-deb --version"),
     ("sysbench", "sysbench --version"),
     ("rocksdb-tools", "db_bench --version"),
@@ -71,7 +75,7 @@ const PACKAGES: [(&str, &str); 18] = [
 ];
 
 /// Installs packages. Those of PostgreSQL would create a cluster and start it, and those of Slurm
-/// would start daemons. A file in a folder that they read prevents each; it exists only during the
+/// and the exporter would start daemons. A file in a folder that they read prevents each; it exists only during the
 /// installation, so that nothing else on the system changes.
 const INSTALL: &str = r#"
 folder=/etc/postgresql-common/createcluster.d
@@ -90,8 +94,8 @@ mkdir -p $folder && echo create_main_cluster = false > $file ||
     echo "warning: cannot write $file; Debian's packages may create and start a cluster" >&2
 # Other services start as usual. Before the service there may be options.
 if [ -n "$has_policy" ]; then
-    printf '%s\n' '#!/bin/sh' 'case " $* " in *" munge"* | *" slurm"*) exit 101 ;; esac' > $policy && chmod 755 $policy ||
-        echo "warning: cannot write $policy; Debian's packages may start the daemons of Slurm" >&2
+    printf '%s\n' '#!/bin/sh' 'case " $* " in *" munge"* | *" slurm"* | *" prometheus-node-exporter "*) exit 101 ;; esac' > $policy && chmod 755 $policy ||
+        echo "warning: cannot write $policy; Debian's packages may start daemons" >&2
 fi
 # On a fresh system another apt in the background may hold the lock for a while.
 apt="apt-get -o DPkg::Lock::Timeout=300"

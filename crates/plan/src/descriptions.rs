@@ -270,6 +270,14 @@ descriptions! {
             => "for one step: `time`, `warmup`, `distribution`, `rate`, `reported`, and the \
                 test's arguments";
     }
+    "rates" {
+        "load"
+            => "rows or keys per second that the engines load";
+        "index"
+            => "rows per second whose secondary indexes they build";
+        "insert"
+            => "rows per second that they write while there are indexes, or keys that they overwrite";
+    }
     "profile" {
         "repeats"
             => "how often to profile each cell, beside its measured `repeats`; profiled cells are \

@@ -160,8 +160,16 @@ fn the_tables_of_metrics_are_those_of_the_code() {
 #[test]
 fn the_tables_of_keys_are_those_of_the_code() {
     let mut document = Document::open("plan.md");
-    const TABLES: [&str; 7] =
-        ["", "design", "workload.insert", "workload.kv", "workload.sysbench", "profile", "exact"];
+    const TABLES: [&str; 8] = [
+        "",
+        "design",
+        "workload.insert",
+        "workload.kv",
+        "workload.sysbench",
+        "rates",
+        "profile",
+        "exact",
+    ];
     for table in TABLES {
         let name = if table.is_empty() { "keys".to_owned() } else { format!("keys of {table}") };
         document.tables.push((name, keys_of(table)));
@@ -174,8 +182,8 @@ fn every_key_of_a_described_table_has_a_description() {
     let mut tables: Vec<&str> = DESCRIPTIONS.iter().map(|row| row.table).collect();
     tables.dedup();
     // Tables in a plan have sections of their own in the document.
-    const PLAN_TABLES: [&str; 11] = [
-        "build", "config", "target", "design", "factors", "workload", "profile", "exact",
+    const PLAN_TABLES: [&str; 12] = [
+        "build", "config", "target", "design", "factors", "workload", "rates", "profile", "exact",
         "variant", "test", "step",
     ];
     let is_table = |key: &str| PLAN_TABLES.contains(&key);

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use crate::compared::host_metrics::{HOST_DISKS, HOST_METRICS};
 use crate::reading::context::Context;
 use crate::reading::document;
 use crate::reading::overrides;
@@ -226,6 +227,8 @@ fn builds(root: &mut Table, plan: &Plan, wanted: &Excerpt<'_>) -> Option<Table> 
         if let Some(source) = wanted.sources.get(&build.name) {
             table.take("url");
             table.take("replica-url");
+            table.take(HOST_METRICS);
+            table.take(HOST_DISKS);
             table.set(build.engine.name(), string(source));
         }
 

@@ -45,6 +45,7 @@ mod doc_tables;
 pub mod draft;
 mod excerpt;
 mod needs;
+mod rates;
 mod reading;
 mod repeats;
 mod schema;
@@ -56,7 +57,7 @@ mod workloads;
 pub use cells::{Cell, NotApplicable};
 pub use compared::builds::BUNDLED;
 pub use excerpt::{Excerpt, excerpt};
-pub use needs::WorkloadNeeds;
+pub use needs::{SpeedBasis, WorkTime, WorkloadNeeds};
 pub use reading::quantity::{parse_duration, parse_rate, parse_size};
 pub use repeats::{REPEATS_MAX, UNTIL_DECIDED};
 pub use schema::schema;
@@ -153,11 +154,10 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
 
     let seed = cx.value(section, "seed", &Quantity::count(0..=u64::MAX), 1);
     let surroundings = Surroundings::read(cx, section);
+    let rates = rates::read(cx, section);
     let profile = profile(cx, section);
     let exact = exact(cx, section);
-    let alone = cx.given(section, "alone", &ListOf(Line, "a list of steps")).unwrap_or_default();
-    let in_sequence = workloads::read(cx, section, largest_count(&clients));
-    let variants = workloads::alone::add_variants(cx, in_sequence, &alone);
+    let variants = variants(cx, section, largest_count(&clients));
 
     let is_against_itself = twin_node.is_some();
     let mut compared = Compared::read(cx, section, base_node.as_ref(), is_against_itself);
@@ -206,6 +206,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
         server_user: surroundings.server_user,
         listen: surroundings.listen,
         step_commands: surroundings.step_commands,
+        rates,
         profile,
         exact,
         variants: variants?,
@@ -221,6 +222,18 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
 fn largest_count(clients: &Field<Vec<(u32, Place)>>) -> Option<u32> {
     let counts = clients.value.iter().map(|(count, _)| *count);
     counts.max().filter(|_| clients.trusted)
+}
+
+/// Reads the workloads, and the steps that are measured alone as well. `clients_max` is the largest
+/// number of clients.
+fn variants(
+    cx: &mut Context<'_>,
+    section: &mut Section,
+    clients_max: Option<u32>,
+) -> Option<Vec<Variant>> {
+    let alone = cx.given(section, "alone", &ListOf(Line, "a list of steps")).unwrap_or_default();
+    let in_sequence = workloads::read(cx, section, clients_max);
+    workloads::alone::add_variants(cx, in_sequence, &alone)
 }
 
 /// The fields of a [`Plan`] that say where and how its servers run.

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use serde_json::{Value as Json, json};
 
 use crate::compared::commits::{GIT, is_recipe_key};
+use crate::compared::host_metrics::{HOST_DISKS, HOST_METRICS};
 use crate::compared::options::FACTORS;
 use crate::descriptions::Description;
 use crate::reading::context::Context;
@@ -109,7 +110,9 @@ pub fn schema() -> Json {
     for (key, _) in build["properties"].as_object().into_iter().flatten() {
         if key == GIT {
             sources.push(json!({ "required": [GIT, "engine", "ref", "make", "gives"] }));
-        } else if ![FACTORS, "replica-url"].contains(&key.as_str()) && !is_recipe_key(key) {
+        } else if ![FACTORS, "replica-url", HOST_METRICS, HOST_DISKS].contains(&key.as_str())
+            && !is_recipe_key(key)
+        {
             sources.push(json!({ "required": [key] }));
         }
     }
@@ -205,6 +208,7 @@ fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
         }
         "set" | "load" | ENV | FACTORS => map(scalar),
         "null" if above[0] == "build" => json!({ "enum": ["bundled"] }),
+        HOST_DISKS => json!({ "type": "array", "items": text, "minItems": 1 }),
         "replica-url" => {
             let list = json!({ "type": "array", "items": text, "minItems": 1 });
             json!({ "anyOf": [text, list] })

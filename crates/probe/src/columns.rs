@@ -178,6 +178,17 @@ impl Sample {
             value.into().map(|value| i64::try_from(value).unwrap_or(i64::MAX));
     }
 
+    /// Adds to a value, which was 0 if there was none.
+    pub(crate) fn add(&mut self, column: ColumnIndex, value: u64) {
+        let sum = self.value(column).unwrap_or(0).saturating_add(value);
+        self.set(column, sum);
+    }
+
+    /// Returns a value.
+    pub(crate) fn value(&self, column: ColumnIndex) -> Option<u64> {
+        self.values[column as usize].1.map(i64::cast_unsigned)
+    }
+
     /// Returns the value of a column. `None` means not applicable, or no such column.
     pub fn get(&self, name: &str) -> Option<i64> {
         self.values.iter().find(|(column, _)| *column == name).and_then(|(_, value)| *value)

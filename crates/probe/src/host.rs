@@ -107,6 +107,7 @@ fn add_cpu(facts: &mut HostFacts, proc: &Proc) {
 
     facts.add_known("cpu_model", info.model);
     facts.add("cpu_count", facts.cpu_count);
+    facts.add_known("cpu_online_list", proc.text("sys/devices/system/cpu/online"));
     facts.add_known("cpu_socket_count", info.socket_count);
     facts.add_known("cpu_core_count", info.core_count);
     if let Ok(allowed) = rustix::thread::sched_getaffinity(None) {

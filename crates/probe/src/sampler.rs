@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::columns::{ColumnIndex, Sample};
+use crate::exporter::{Exporter, ExporterFailures, ExporterSource};
 use crate::frequency::Frequency;
 use crate::group::ServerGroup;
 use crate::host_counters::HostCounters;
@@ -48,6 +49,8 @@ pub struct Sampler {
     frequency: Frequency,
     server: Option<Tree>,
     server_group: Option<ServerGroup>,
+    /// The exporter of another host, whose counters take the place of this host's.
+    exporter: Option<Exporter>,
     sizes: Sizes,
 }
 
@@ -82,6 +85,7 @@ impl Sampler {
             buffer: Vec::new(),
             server: None,
             server_group: None,
+            exporter: None,
             sizes: Sizes::default(),
             counters: HostCounters::at(proc.clone(), files),
             frequency: Frequency::find(&proc),
@@ -90,6 +94,23 @@ impl Sampler {
         };
         sampler.set_server(sampler.targets.server_pid);
         sampler
+    }
+
+    /// Returns a sampler of another host, which an exporter describes, and of Assay's own process.
+    pub fn of_other_host(source: ExporterSource) -> Self {
+        let mut sampler = Self::new(Targets::default());
+        sampler.exporter = Some(Exporter::new(source));
+        sampler
+    }
+
+    /// Returns whether the samples are of another host.
+    pub fn is_of_other_host(&self) -> bool {
+        self.exporter.is_some()
+    }
+
+    /// Returns the samples of another host that failed since the last call, if any did.
+    pub fn take_failures(&mut self) -> Option<ExporterFailures> {
+        self.exporter.as_mut()?.take_failures()
     }
 
     /// Sets the server to observe, or none. The server's counters restart.
@@ -128,8 +149,15 @@ impl Sampler {
     /// # Errors
     /// Fails if `/proc/stat` or `/proc/meminfo` can't be read, or a file does not have the
     /// documented format. A value that this kernel lacks, or a process that ends during the
-    /// sample, is not an error.
+    /// sample, is not an error, nor is another host that can't be read: see
+    /// [`take_failures`](Self::take_failures).
     pub fn sample(&mut self) -> Result<Sample, ProbeError> {
+        if let Some(exporter) = &mut self.exporter {
+            let mut row = exporter.sample();
+            self.counters.sample_own(&mut row)?;
+            return Ok(row);
+        }
+
         let mut row = Sample::new();
         let births = self.counters.sample(&mut row)?;
         self.sample_server(&mut row, births)?;

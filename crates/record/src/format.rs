@@ -37,7 +37,8 @@ impl std::fmt::Display for FormatVersion {
 /// - 1.6: [`Step::system_calls`](crate::Step::system_calls): how many system calls of each kind the engine made.
 /// - 1.7: [`Run::imported`](crate::Run::imported) and [`Step::imported`](crate::Step::imported): what other tools measured.
 /// - 1.8: [`Run::bases`](crate::Run::bases): a base for each engine or build.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 8 };
+/// - 1.9: [`Cell::has_host_metrics`](crate::Cell::has_host_metrics): a server's host that is not Assay's own was sampled.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 9 };
 
 impl FormatVersion {
     /// Returns whether the JSON files have checksums.

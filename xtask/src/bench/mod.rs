@@ -23,6 +23,7 @@ mod ranks;
 mod report;
 mod reuse;
 mod run;
+mod seeds;
 mod server;
 mod sysbench_tests;
 mod turns;
@@ -70,6 +71,7 @@ causes             effects with known causes on real engines: whether a comparis
 causes-busy        the same while other threads use 80% of the processors
 planted            known changes of 1% to 10%, and none, measured until decided: how often they are shown; hours
 planted-busy       the same, from 2% on, while other threads use 60% of the processors
+seeds              small plans of published experiments: whether the first screen says what was published; half an hour
 exact              exact cells beside two busy loops: of equal targets, and with 1% more instructions; an hour",
 };
 
@@ -111,6 +113,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "causes-busy" => causes::busy(setup),
         "planted" => planted::run(setup, &planted::AT_REST),
         "planted-busy" => neighbor::beside(0.6, || planted::run(setup, &planted::BESIDE_OTHERS)),
+        "seeds" => seeds::run(setup),
         "exact" => neighbor::beside(1.0, || exact::run(setup)),
 
         other => bail!("unknown benchmark `{other}`"),

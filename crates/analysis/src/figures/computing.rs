@@ -254,10 +254,15 @@ fn largest(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
 
-/// Returns the samples that are meaningful for a step. If the engine is not on Assay's own host,
-/// only those of Assay's process and of the traffic remain, and other figures of the host are not
-/// applicable. Traffic is only that of the load if the load and the server are on different hosts.
+/// Returns the samples that are meaningful for a step. If the engine is on another host that was not
+/// sampled, only those of Assay's process and of the traffic remain, and other figures of the host
+/// are not applicable. Traffic is only that of the load if the load and the server are on different
+/// hosts.
 fn of_server(cell: &Cell, step: &Step, mut host: HostSeries) -> HostSeries {
+    if cell.has_host_metrics {
+        return host;
+    }
+
     let is_remote = cell.server_host == ServerHost::Remote;
     let has_traffic = if is_remote {
         step.ranks.is_empty()

@@ -310,9 +310,13 @@ pub struct CheckArgs {
     /// The directory for databases, as for `assay run`
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Takes the times of steps and the sizes of databases from RUN, which may have had fewer rows
+    /// Takes the times of steps and the sizes of databases from RUN, which may have had fewer rows,
+    /// instead of the last run of the plan in `results`
     #[arg(long, value_name = "RUN", conflicts_with = "between")]
     pub like: Option<PathBuf>,
+    /// Checks for another machine: FILE has what `assay host --format json` prints there
+    #[arg(long, value_name = "FILE", conflicts_with = "between")]
+    pub host: Option<PathBuf>,
     /// Shows only how the configs of two targets differ
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     pub between: Option<Vec<String>>,

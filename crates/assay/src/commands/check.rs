@@ -2,26 +2,26 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use analysis::counted;
 use analysis::settings::{PlanTarget, Settings, declared_differences};
 use inquiry::reading::pair_of;
 use plan::Plan;
 use runner::host::free_bytes;
 use runner::matrix::only::CellFilters;
 use runner::matrix::pace::about;
-use runner::matrix::{factors, known_times, matching, references};
+use runner::matrix::{factors, matching, references};
 use runner::prepare::commits::{self, Unbuilt};
-use runner::prepare::estimate::{Basis, Estimate, StepTime, step_times};
-use runner::prepare::known_times::KnownTimes;
+use runner::prepare::estimate::Estimate;
 use runner::prepare::locate::{self, Located};
+use runner::prepare::memory::HostMemory;
+use runner::prepare::other_host::OtherHost;
 use runner::prepare::plan_file::{self, PlanFile};
 use runner::prepare::preflight::{not_applicable, reject_impossible};
 use runner::prepare::{estimate, memory, overridden};
 use runner::{DATA, Events as _, RESULTS};
 
 use super::check_design::design_text;
+use super::check_times::{KnownRun, times_text};
 use crate::cli::CheckArgs;
 use crate::display::{Display, size_text};
 use crate::exit::Exit;
@@ -47,24 +47,38 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let selected: Vec<plan::Cell> = tasks.into_iter().map(|task| task.cell).collect();
 
     let unbuilt = commits::use_stored(&mut file, selected.iter().copied())?;
-    let located = locate::locate(&file, selected.iter().copied(), Some(&data_root), &display)?;
+    let other_host = args.host.as_deref().map(OtherHost::read).transpose()?;
+    let cells = selected.iter().copied();
+    let located = locate::locate(&file, cells, Some(&data_root), other_host.as_ref(), &display)?;
 
     let plan = &file.plan;
     for warning in overridden::overridden_options(&file, 0..plan.targets.len())? {
         display.warn(Some(overridden::OVERRIDDEN_CODE), &warning);
     }
-    let host_bytes = probe::host(Path::new("/")).memory_total_bytes;
-    for warning in memory::oversized_caches(&file, 0..plan.targets.len(), host_bytes)? {
+    let memory = match &other_host {
+        Some(host) => HostMemory { bytes: host.memory_bytes, of: "that host" },
+        None => {
+            let bytes = probe::host(Path::new("/")).memory_total_bytes;
+            HostMemory { bytes, of: "this host" }
+        }
+    };
+    for warning in memory::oversized_caches(&file, 0..plan.targets.len(), memory)? {
         display.warn(Some(memory::CACHE_CODE), &warning);
     }
 
-    let known = args.like.as_deref().map(known_times::of_run).transpose()?;
+    let known = KnownRun::find(plan, args.like.as_deref())?;
     let expected = Expected {
-        estimate: estimate::of_cells(plan, &selected, known.as_ref()),
-        free_bytes: data_root.ancestors().find_map(free_bytes),
+        estimate: estimate::of_cells(plan, &selected, known.as_ref().map(|known| &known.times)),
+        disk: match &other_host {
+            Some(host) => Disk { free_bytes: host.free_bytes, name: "on that host".into() },
+            None => Disk {
+                free_bytes: data_root.ancestors().find_map(free_bytes),
+                name: format!("for `{}`", data_root.display()),
+            },
+        },
     };
 
-    let mut text = summary(plan, (&selected, &only), &expected, &data_root);
+    let mut text = summary(plan, (&selected, &only), &expected);
     text.push_str(&times_text(plan, &selected, known.as_ref()));
     text.push_str(&builds_text(&located, &unbuilt));
     // A design says itself how its targets differ.
@@ -95,13 +109,20 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
 /// The needs of the selected cells, and the space that there is.
 struct Expected {
     estimate: Estimate,
-    /// The free space of the disk for databases; `None` if it is unknown.
+    disk: Disk,
+}
+
+/// The disk for databases.
+struct Disk {
+    /// Its free space; `None` if it is unknown.
     free_bytes: Option<u64>,
+    /// Its place, as `81 GB free` goes on.
+    name: String,
 }
 
 impl Expected {
     fn has_space(&self) -> bool {
-        self.free_bytes.is_none_or(|free| free >= self.estimate.disk_bytes)
+        self.disk.free_bytes.is_none_or(|free| free >= self.estimate.disk_bytes)
     }
 }
 
@@ -143,12 +164,7 @@ fn builds_text(located: &Located, unbuilt: &[Unbuilt]) -> String {
 }
 
 /// Returns the cells of the plan, and its estimated time, disk space and connections.
-fn summary(
-    plan: &Plan,
-    selected: (&[plan::Cell], &CellFilters),
-    expected: &Expected,
-    data_root: &Path,
-) -> String {
+fn summary(plan: &Plan, selected: (&[plan::Cell], &CellFilters), expected: &Expected) -> String {
     let (cells, only) = selected;
     let estimate = &expected.estimate;
 
@@ -166,9 +182,10 @@ fn summary(
     };
 
     let _ = write!(text, "\ndisk         about {} at a time", size_text(estimate.disk_bytes));
-    if let Some(free) = expected.free_bytes {
+    let disk = &expected.disk;
+    if let Some(free) = disk.free_bytes {
         let remark = if expected.has_space() { ";" } else { "; too much: only" };
-        let _ = write!(text, "{remark} {} free for `{}`", size_text(free), data_root.display());
+        let _ = write!(text, "{remark} {} free {}", size_text(free), disk.name);
     }
 
     let _ = writeln!(
@@ -182,81 +199,6 @@ fn summary(
     }
 
     text
-}
-
-/// Returns the time of each step in a cell, from the shortest of the cells to the longest, and what
-/// it rests on; the steps whose time the plan gives, in one line.
-fn times_text(plan: &Plan, cells: &[plan::Cell], known: Option<&KnownTimes>) -> String {
-    let mut steps: Vec<StepTimes> = Vec::new();
-    for cell in cells {
-        for step in step_times(plan, cell, known) {
-            match steps.iter_mut().find(|known| known.name == step.name) {
-                Some(times) => times.add(&step),
-                None => steps.push(StepTimes::of(&step)),
-            }
-        }
-    }
-    let (planned, others): (Vec<StepTimes>, Vec<StepTimes>) =
-        steps.into_iter().partition(|step| step.basis == Basis::Plan);
-
-    let width = others.iter().map(|step| step.name.len()).max().unwrap_or(0);
-    let mut text = "\ntime of each step in a cell:\n".to_owned();
-    for step in &others {
-        let name = &step.name;
-        let basis = if step.basis == Basis::Run { "as in that run" } else { "assumed" };
-        let _ = writeln!(text, "  {name:width$}  {}, {basis}", range_text(step.least, step.most));
-    }
-
-    if !planned.is_empty() {
-        let sum = planned.iter().map(|step| step.most).sum();
-        let count = counted(planned.len(), "step");
-        let _ = writeln!(text, "  {count} whose time the plan gives: {} together", about(sum));
-    }
-    if others.iter().any(|step| step.basis == Basis::Assumed) {
-        let speed = assumed(plan);
-        let _ = writeln!(text, "assumed: {speed}. `--like RUN` takes the times of a like run");
-    }
-    text
-}
-
-/// The times of a step in several cells.
-struct StepTimes {
-    name: String,
-    least: Duration,
-    most: Duration,
-    basis: Basis,
-}
-
-impl StepTimes {
-    fn of(step: &StepTime) -> Self {
-        Self { name: step.name.clone(), least: step.time, most: step.time, basis: step.basis }
-    }
-
-    fn add(&mut self, step: &StepTime) {
-        self.least = self.least.min(step.time);
-        self.most = self.most.max(step.time);
-
-        // One cell whose time is only assumed makes the range a guess.
-        if step.basis == Basis::Assumed {
-            self.basis = Basis::Assumed;
-        }
-    }
-}
-
-/// Returns one time, or both ends if they differ.
-fn range_text(least: Duration, most: Duration) -> String {
-    let (least, most) = (about(least), about(most));
-    if least == most {
-        return least;
-    }
-    format!("{least} to {}", most.trim_start_matches("about "))
-}
-
-/// Returns the throughput that the estimate assumes. All variants belong to one
-/// workload.
-fn assumed(plan: &Plan) -> String {
-    let first = plan.variants.first();
-    first.map(|variant| variant.workload.needs().assumed_speed()).unwrap_or_default()
 }
 
 /// The largest width of the column of values; longer values move their origin to the right.
@@ -335,25 +277,4 @@ fn plan_targets(file: &PlanFile, located: &[record::Build]) -> anyhow::Result<Ve
     }
 
     Ok(targets)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_estimate_names_the_assumptions_of_the_plans_own_workload() {
-        let of = |workload: &str, build: &str| {
-            let text = format!("[workload.{workload}]\n[build.a]\n{build}\n");
-            let (plan, _) = plan::parse("plan.toml", &text, &[]).unwrap();
-            assumed(&plan)
-        };
-        let sqlite = "sqlite = \"bundled\"";
-        assert_eq!(of("kv", "rocksdb = \"/l.so\""), "the engine loads 200,000 keys/s");
-        assert_eq!(of("sysbench", sqlite), "the engine loads 60,000 rows/s");
-        assert_eq!(
-            of("insert", sqlite),
-            "the engine loads 60,000 rows/s, and writes 8,000 rows/s with indexes"
-        );
-    }
 }

@@ -5,6 +5,7 @@ pub mod builds;
 pub mod bundle;
 pub mod check;
 mod check_design;
+mod check_times;
 pub mod compare;
 pub mod conform;
 pub mod databases;

@@ -96,7 +96,7 @@ fn write_plots(
     let plots = report::plots(run, figures, files);
     if plots.is_empty() {
         eprint_line!(
-            "warning: no plots were written: the run needs several targets, numbers of clients, or rates"
+            "warning: no plots were written: no step of the run has two seconds of results"
         );
         return Ok(());
     }

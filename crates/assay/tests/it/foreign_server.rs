@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -270,9 +270,9 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
     };
 
     let server = Foreign::start_at(&other.address);
-    let measured = |url: &str, command: Command| -> (Value, Value) {
+    let measured = |plan: &str, command: Command| -> (Value, Value) {
         let place = Place::on_disk();
-        place.write("plan.toml", &server.plan_of(url));
+        place.write("plan.toml", plan);
         let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
         place.spawn_as(command, &args).wait().expect_code(0);
         let run = place.only_run();
@@ -291,7 +291,7 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
     let traffic = ["net_received_kb_per_op", "net_sent_kb_per_op"];
 
     let url = server.url("right");
-    let (host, row) = measured(&url, Command::new(ASSAY));
+    let (host, row) = measured(&server.plan_of(&url), Command::new(ASSAY));
     assert_eq!(host, "local");
     for name in of_host.iter().chain(&of_clients) {
         assert!(row["metrics"][name].is_number(), "{name}: {row}");
@@ -301,7 +301,8 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
     }
 
     let away = url.replace("127.0.0.1", &other.address);
-    let (host, row) = measured(&away, other.assay());
+    let plan = server.plan_of(&away);
+    let (host, row) = measured(&plan, other.assay());
     assert_eq!(host, "remote");
     assert_eq!(row["valid"], true, "{row}");
     for name in of_clients {
@@ -315,9 +316,71 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
     }
 
     // From this machine, the same address is this machine.
-    let (host, _) = measured(&away, Command::new(ASSAY));
+    let (host, _) = measured(&plan, Command::new(ASSAY));
     assert_eq!(host, "local");
+
+    // An exporter on the server's host tells what a local sample would.
+    if let Some(exporter) = NodeExporter::start_or_test_is_skipped(&other.address) {
+        let with_exporter = format!("{plan}host-metrics = \"{}\"\n", exporter.url);
+        let (host, row) = measured(&with_exporter, other.assay());
+        assert_eq!(host, "remote");
+        assert_eq!(row["valid"], true, "{row}");
+        for name in ["cpupq", "cpu/o", "cpups", "csps", "cs/o", "wps"] {
+            assert!(row["metrics"][name].is_number(), "{name}: {row}");
+        }
+
+        // What others do between two of its pages would count as that of a target in turns.
+        let beside = "[build.lite]\nsqlite = \"bundled\"\n";
+        let in_turns = format!("turns = \"100ms\"\n{with_exporter}{beside}");
+        let (_, row) = measured(&in_turns, other.assay());
+        assert_eq!((&row["build"], &row["valid"]), (&"theirs".into(), &true.into()), "{row}");
+        assert!(row["metrics"]["csps"].is_null(), "{row}");
+        assert!(row["warnings"].to_string().contains("takes turns"), "{row}");
+
+        // One that has gone leaves gaps, and the step is valid all the same.
+        drop(exporter);
+        let (_, row) = measured(&with_exporter, other.assay());
+        assert_eq!(row["valid"], true, "{row}");
+        assert!(row["metrics"]["cpupq"].is_null(), "{row}");
+        assert!(row["warnings"].to_string().contains("from `host-metrics`"), "{row}");
+    }
     server.stop();
+}
+
+/// The exporter of this host's metrics, which ends with this value.
+struct NodeExporter {
+    process: std::process::Child,
+    url: String,
+}
+
+impl NodeExporter {
+    /// Starts it at an address of this host; where there is no such program, the test that asks has
+    /// been called skipped.
+    fn start_or_test_is_skipped(address: &str) -> Option<Self> {
+        let port = Port::reserve(address.parse().unwrap()).unwrap().number();
+        let at = format!("{address}:{port}");
+        for program in ["prometheus-node-exporter", "node_exporter"] {
+            let mut command = Command::new(program);
+            command.arg(format!("--web.listen-address={at}"));
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            let Ok(process) = command.spawn() else {
+                continue;
+            };
+
+            let exporter = Self { process, url: format!("http://{at}/metrics") };
+            eventually("it listens", || std::net::TcpStream::connect(&at).is_ok());
+            return Some(exporter);
+        }
+        say_skipped("there is no `prometheus-node-exporter`");
+        None
+    }
+}
+
+impl Drop for NodeExporter {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }
 
 #[test]

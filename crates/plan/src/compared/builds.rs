@@ -3,6 +3,7 @@
 use words::{Engine, EngineHome, Secret, redact};
 
 use super::commits::{CommitBuild, EXTENDS, Extension, GIT, RecipeKeys, repository};
+use super::host_metrics::ExporterKeys;
 use super::options::factors;
 use crate::reading::context::{Context, Section, ValueKind, table_of};
 use crate::reading::value_kinds::{Choice, Line, check_name};
@@ -100,6 +101,7 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<WrittenBuild> {
     let factors = factors(cx, &mut section);
 
     let replicas = section.take("replica-url");
+    let exporter = ExporterKeys::take(&mut section);
     // Listings and errors about the build begin with its source.
     let listed_at = cx.resolved.len();
     let recipe = RecipeKeys::read(cx, &mut section);
@@ -146,7 +148,17 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<WrittenBuild> {
         replica_urls = read_replica_urls(cx, found.engine, &key, replicas.node);
     }
 
-    let build = Build { name, engine: found.engine, source: found.source, replica_urls, factors };
+    let is_running = matches!(found.source, BuildSource::Url(_));
+    let host_metrics = exporter.read(cx, &path, is_running);
+
+    let build = Build {
+        name,
+        engine: found.engine,
+        source: found.source,
+        replica_urls,
+        host_metrics,
+        factors,
+    };
     is_named.then_some(WrittenBuild { build, extension })
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod commits;
 pub(crate) mod configs;
 mod creation;
 mod factors;
+pub(crate) mod host_metrics;
 pub(crate) mod options;
 pub(crate) mod targets;
 

@@ -1,9 +1,9 @@
 //! The needs of the Insert Benchmark.
 
-use std::time::Duration;
-
-use super::{LOAD_ROWS_PER_S, WorkloadNeeds, rate_text, time_of};
-use crate::{Insert, InsertStepKind, Tables, WriteEnd};
+use super::{
+    AssumedSpeed, LOAD_ROWS_PER_S, Speed, SpeedBasis, WorkTime, WorkloadNeeds, list_assumed,
+};
+use crate::{Insert, InsertStepKind, Rates, Tables, WriteEnd};
 
 /// The size of a row with its three indexes and the free space in B-trees, rounded, as seen in
 /// SQLite and PostgreSQL.
@@ -15,21 +15,26 @@ const INDEX_ROWS_PER_S: u64 = LOAD_ROWS_PER_S * 5;
 
 impl WorkloadNeeds for Insert {
     /// Includes deleted rows whose space is not reused yet.
-    fn stored_bytes(&self, clients: u32) -> u64 {
-        let rows = self.steps.iter().map(|step| rows_of(self, step.kind, clients));
+    fn stored_bytes(&self, clients: u32, rates: &Rates, _is_compressed: bool) -> u64 {
+        let rows = self.steps.iter().map(|step| rows_of(self, step.kind, clients, rates));
         rows.sum::<u64>() * ROW_BYTES
     }
 
-    fn work_time(&self, step: usize, clients: u32) -> Duration {
+    fn work_time(&self, step: usize, clients: u32, rates: &Rates) -> WorkTime {
         let tables = tables(self, clients);
 
         match self.steps[step].kind {
-            InsertStepKind::Load { rows, .. } => time_of(rows * tables, LOAD_ROWS_PER_S),
-            InsertStepKind::Write { until, rate } => {
-                let rows = written(until, rate, tables, clients);
-                time_of(rows, written_per_s(rate, clients))
+            InsertStepKind::Load { rows, .. } => {
+                Speed::of(&rates.load, clients, LOAD_ROWS_PER_S).time_of(rows * tables)
             }
-            _ => time_of(self.initial_rows * tables, INDEX_ROWS_PER_S),
+            InsertStepKind::Write { until, rate } => {
+                let speed = write_speed(rate, clients, rates);
+                speed.time_of(written(until, speed, tables))
+            }
+            _ => {
+                let speed = Speed::of(&rates.index, clients, INDEX_ROWS_PER_S);
+                speed.time_of(self.initial_rows * tables)
+            }
         }
     }
 
@@ -46,9 +51,13 @@ impl WorkloadNeeds for Insert {
         self.partitions > 0
     }
 
-    fn assumed_speed(&self) -> String {
-        let (loads, writes) = (rate_text(LOAD_ROWS_PER_S), rate_text(WRITE_ROWS_PER_S));
-        format!("the engine loads {loads} rows/s, and writes {writes} rows/s with indexes")
+    fn assumed_speed(&self, rates: &Rates) -> String {
+        let speed = |verb, per_s, what, expected| AssumedSpeed { verb, per_s, what, expected };
+        list_assumed(&[
+            speed("loads", LOAD_ROWS_PER_S, "rows/s", &rates.load),
+            speed("indexes", INDEX_ROWS_PER_S, "rows/s", &rates.index),
+            speed("writes", WRITE_ROWS_PER_S, "rows/s with indexes", &rates.insert),
+        ])
     }
 }
 
@@ -57,14 +66,16 @@ fn tables(insert: &Insert, clients: u32) -> u64 {
 }
 
 /// Returns the rows by which a step lets all tables grow, at most.
-fn rows_of(insert: &Insert, kind: InsertStepKind, clients: u32) -> u64 {
+fn rows_of(insert: &Insert, kind: InsertStepKind, clients: u32, rates: &Rates) -> u64 {
     let tables = tables(insert, clients);
 
     let written = match kind {
         InsertStepKind::Load { rows, .. } | InsertStepKind::Index { rows, .. } => {
             return rows * tables;
         }
-        InsertStepKind::Write { until, rate } => written(until, rate, tables, clients),
+        InsertStepKind::Write { until, rate } => {
+            written(until, write_speed(rate, clients, rates), tables)
+        }
         InsertStepKind::Query { rate, time, .. } => {
             (rate * time.as_secs_f64() * f64::from(clients)) as u64
         }
@@ -76,14 +87,17 @@ fn rows_of(insert: &Insert, kind: InsertStepKind, clients: u32) -> u64 {
 }
 
 /// Returns the number of rows that a step writes into all tables.
-fn written(until: WriteEnd, rate: Option<f64>, tables: u64, clients: u32) -> u64 {
+fn written(until: WriteEnd, speed: Speed, tables: u64) -> u64 {
     match until {
         WriteEnd::Rows(rows) => rows * tables,
-        WriteEnd::Time(time) => (time.as_secs_f64() * written_per_s(rate, clients) as f64) as u64,
+        WriteEnd::Time(time) => (time.as_secs_f64() * speed.per_s) as u64,
     }
 }
 
-/// Returns the rows per second that all clients write at a rate for each, or as fast as possible.
-fn written_per_s(rate: Option<f64>, clients: u32) -> u64 {
-    rate.map_or(WRITE_ROWS_PER_S, |rate| (rate * f64::from(clients)).ceil() as u64)
+/// Returns the speed at which all clients write at a rate for each, or as fast as possible.
+fn write_speed(rate: Option<f64>, clients: u32, rates: &Rates) -> Speed {
+    match rate {
+        Some(rate) => Speed { per_s: rate * f64::from(clients), basis: SpeedBasis::Step },
+        None => Speed::of(&rates.insert, clients, WRITE_ROWS_PER_S),
+    }
 }

@@ -1,25 +1,26 @@
 //! The needs of the key-value sequence.
 
-use std::time::Duration;
-
-use super::{WorkloadNeeds, rate_text, time_of};
-use crate::{Kv, KvStepKind};
+use super::{AssumedSpeed, Speed, WorkTime, WorkloadNeeds, list_assumed};
+use crate::{Kv, KvStepKind, Rates};
 
 /// Entries per second that an embedded engine writes; only for estimates.
 const PUTS_PER_S: u64 = 200_000;
 
 impl WorkloadNeeds for Kv {
     /// The size of keys and values, doubled for the copies that exist during a compaction.
-    fn stored_bytes(&self, _clients: u32) -> u64 {
-        let entry_bytes = u64::from(self.key_size) + u64::from(self.value_size);
+    fn stored_bytes(&self, _clients: u32, _rates: &Rates, is_compressed: bool) -> u64 {
+        let value_share = if is_compressed { self.compression_ratio } else { 1.0 };
+        let value_bytes = (f64::from(self.value_size) * value_share).ceil() as u64;
+        let entry_bytes = u64::from(self.key_size) + value_bytes;
         self.keys.saturating_mul(entry_bytes).saturating_mul(2)
     }
 
-    fn work_time(&self, step: usize, _clients: u32) -> Duration {
-        match self.steps[step].kind {
-            KvStepKind::OverwriteSome { writes } => time_of(writes, PUTS_PER_S),
-            _ => time_of(self.keys, PUTS_PER_S),
-        }
+    fn work_time(&self, step: usize, clients: u32, rates: &Rates) -> WorkTime {
+        let (expected, keys) = match self.steps[step].kind {
+            KvStepKind::OverwriteSome { writes } => (&rates.insert, writes),
+            _ => (&rates.load, self.keys),
+        };
+        Speed::of(expected, clients, PUTS_PER_S).time_of(keys)
     }
 
     /// One more connection writes while the others read.
@@ -36,7 +37,9 @@ impl WorkloadNeeds for Kv {
         0
     }
 
-    fn assumed_speed(&self) -> String {
-        format!("the engine loads {} keys/s", rate_text(PUTS_PER_S))
+    fn assumed_speed(&self, rates: &Rates) -> String {
+        let speed =
+            |verb, expected| AssumedSpeed { verb, per_s: PUTS_PER_S, what: "keys/s", expected };
+        list_assumed(&[speed("loads", &rates.load), speed("overwrites", &rates.insert)])
     }
 }

@@ -6,7 +6,7 @@ mod sysbench;
 
 use std::time::Duration;
 
-use crate::Workload;
+use crate::{ExpectedRate, Rates, Workload};
 
 /// Rows per second that a server loads; only for estimates.
 const LOAD_ROWS_PER_S: u64 = 60_000;
@@ -16,11 +16,12 @@ const OBSERVERS: u32 = 8;
 
 /// The needs of a workload in one cell.
 pub trait WorkloadNeeds {
-    /// Returns the number of bytes that its tables or keys take, over all clients.
-    fn stored_bytes(&self, clients: u32) -> u64;
+    /// Returns the number of bytes that its tables or keys take, over all clients, in an engine that
+    /// compresses them or not.
+    fn stored_bytes(&self, clients: u32, rates: &Rates, is_compressed: bool) -> u64;
 
     /// Returns the time of a step that ends when its work is done.
-    fn work_time(&self, step: usize, clients: u32) -> Duration;
+    fn work_time(&self, step: usize, clients: u32, rates: &Rates) -> WorkTime;
 
     /// Returns the maximum number of connections that its load opens at a time.
     fn connections(&self, clients: u32) -> u32;
@@ -44,8 +45,77 @@ pub trait WorkloadNeeds {
         false
     }
 
-    /// Returns the speed that [`Self::work_time`] assumes, as text.
-    fn assumed_speed(&self) -> String;
+    /// Returns the speeds that [`Self::work_time`] assumes where `rates` have none, as text; empty if
+    /// they have all.
+    fn assumed_speed(&self, rates: &Rates) -> String;
+}
+
+/// The time of work.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WorkTime {
+    /// The time.
+    pub time: Duration,
+    /// The basis of the speed.
+    pub basis: SpeedBasis,
+}
+
+/// The basis of a speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpeedBasis {
+    /// The rate at which a step writes, which the plan gives.
+    Step,
+    /// The rates that the plan expects.
+    Rates,
+    /// A constant, the same for all engines and numbers of clients.
+    Assumed,
+}
+
+/// A number of rows or keys per second.
+#[derive(Clone, Copy)]
+struct Speed {
+    per_s: f64,
+    basis: SpeedBasis,
+}
+
+impl Speed {
+    /// Returns the speed that the plan expects, or else the constant `assumed`.
+    fn of(expected: &ExpectedRate, clients: u32, assumed: u64) -> Self {
+        match expected.with_clients(clients) {
+            Some(per_s) => Self { per_s, basis: SpeedBasis::Rates },
+            None => Self { per_s: assumed as f64, basis: SpeedBasis::Assumed },
+        }
+    }
+
+    /// Returns the time of work at this speed. No time is longer than a thousand years.
+    fn time_of(self, rows: u64) -> WorkTime {
+        const MOST_S: f64 = 1_000.0 * 365.25 * 86_400.0;
+        let seconds = (rows as f64 / self.per_s).min(MOST_S);
+        WorkTime { time: Duration::from_secs_f64(seconds), basis: self.basis }
+    }
+}
+
+/// A speed that is a constant, with what the engine does at it: `("loads", 60_000, "rows/s")`.
+struct AssumedSpeed<'r> {
+    verb: &'static str,
+    per_s: u64,
+    what: &'static str,
+    /// The rate by which a plan replaces it.
+    expected: &'r ExpectedRate,
+}
+
+/// Lists the speeds that no rate of the plan replaces.
+fn list_assumed(speeds: &[AssumedSpeed<'_>]) -> String {
+    let mut texts = Vec::new();
+    for speed in speeds.iter().filter(|speed| speed.expected.rates.is_empty()) {
+        let per_s = words::grouped(&speed.per_s.to_string());
+        texts.push(format!("{} {per_s} {}", speed.verb, speed.what));
+    }
+
+    match texts.pop() {
+        None => String::new(),
+        Some(only) if texts.is_empty() => format!("the engine {only}"),
+        Some(last) => format!("the engine {}, and {last}", texts.join(", ")),
+    }
 }
 
 impl Workload {
@@ -59,19 +129,10 @@ impl Workload {
     }
 }
 
-/// Returns the time of work at a rate.
-fn time_of(rows: u64, rows_per_s: u64) -> Duration {
-    Duration::from_secs_f64(rows as f64 / rows_per_s as f64)
-}
-
-/// Formats a rate with commas.
-fn rate_text(rows_per_s: u64) -> String {
-    words::grouped(&rows_per_s.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ClientRate;
 
     /// Returns the workload of a plan that has its table and a build.
     fn workload(table: &str, build: &str) -> Workload {
@@ -101,8 +162,41 @@ mod tests {
     fn the_time_of_a_step_that_ends_with_its_work_follows_from_its_rows() {
         let table = "insert]\ninitial-rows = 120000\nsteps = [\"l.i0\", \"l.x\"]";
         let insert = workload(table, "sqlite = \"bundled\"");
-        let seconds = |step| insert.needs().work_time(step, 2).as_secs_f64();
+        let seconds = |step, rates: &Rates| {
+            let work = insert.needs().work_time(step, 2, rates);
+            (work.time.as_secs_f64(), work.basis)
+        };
         // Each of two clients has a table of its own.
-        assert_eq!([seconds(0), seconds(1)], [4.0, 0.8]);
+        let none = Rates::default();
+        let assumed = SpeedBasis::Assumed;
+        assert_eq!([seconds(0, &none), seconds(1, &none)], [(4.0, assumed), (0.8, assumed)]);
+
+        let load = ExpectedRate { rates: vec![ClientRate { clients: Some(4), per_s: 24_000.0 }] };
+        let rates = Rates { load, ..none };
+        let expected = [seconds(0, &rates), seconds(1, &rates)];
+        assert_eq!(expected, [(10.0, SpeedBasis::Rates), (0.8, assumed)]);
+    }
+
+    #[test]
+    fn values_that_compress_need_less_space_in_an_engine_that_compresses() {
+        let kv = workload(
+            "kv]\nkeys = \"1M\"\nvalue-size = 400\ncompression-ratio = 0.25",
+            "rocksdb = \"/l.so\"",
+        );
+        let bytes = |is_compressed| kv.needs().stored_bytes(1, &Rates::default(), is_compressed);
+        assert_eq!([bytes(true), bytes(false)], [240_000_000, 840_000_000]);
+    }
+
+    #[test]
+    fn only_speeds_that_the_plan_does_not_expect_are_named() {
+        let any = |per_s| ExpectedRate { rates: vec![ClientRate { clients: None, per_s }] };
+        let insert = workload("insert]", "sqlite = \"bundled\"");
+        let mut rates = Rates { load: any(9.0), ..Rates::default() };
+        assert_eq!(
+            insert.needs().assumed_speed(&rates),
+            "the engine indexes 300,000 rows/s, and writes 8,000 rows/s with indexes"
+        );
+        (rates.index, rates.insert) = (any(9.0), any(9.0));
+        assert_eq!(insert.needs().assumed_speed(&rates), "");
     }
 }

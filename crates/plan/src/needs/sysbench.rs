@@ -1,9 +1,7 @@
 //! The needs of sysbench's microbenchmarks.
 
-use std::time::Duration;
-
-use super::{LOAD_ROWS_PER_S, WorkloadNeeds, rate_text, time_of};
-use crate::{Sysbench, SysbenchStepKind};
+use super::{AssumedSpeed, LOAD_ROWS_PER_S, Speed, WorkTime, WorkloadNeeds, list_assumed};
+use crate::{Rates, Sysbench, SysbenchStepKind};
 
 /// The size of a row with its two indexes, doubled for the old versions that updates leave behind.
 const ROW_BYTES: u64 = 2 * 230;
@@ -11,15 +9,16 @@ const ROW_BYTES: u64 = 2 * 230;
 const INDEX_ROWS_PER_S: u64 = LOAD_ROWS_PER_S * 15;
 
 impl WorkloadNeeds for Sysbench {
-    fn stored_bytes(&self, _clients: u32) -> u64 {
+    fn stored_bytes(&self, _clients: u32, _rates: &Rates, _is_compressed: bool) -> u64 {
         rows(self) * ROW_BYTES
     }
 
-    fn work_time(&self, step: usize, _clients: u32) -> Duration {
-        match self.steps[step].kind {
-            SysbenchStepKind::Index => time_of(rows(self), INDEX_ROWS_PER_S),
-            _ => time_of(rows(self), LOAD_ROWS_PER_S),
-        }
+    fn work_time(&self, step: usize, clients: u32, rates: &Rates) -> WorkTime {
+        let speed = match self.steps[step].kind {
+            SysbenchStepKind::Index => Speed::of(&rates.index, clients, INDEX_ROWS_PER_S),
+            _ => Speed::of(&rates.load, clients, LOAD_ROWS_PER_S),
+        };
+        speed.time_of(rows(self))
     }
 
     fn connections(&self, clients: u32) -> u32 {
@@ -34,8 +33,12 @@ impl WorkloadNeeds for Sysbench {
         self.loads()
     }
 
-    fn assumed_speed(&self) -> String {
-        format!("the engine loads {} rows/s", rate_text(LOAD_ROWS_PER_S))
+    fn assumed_speed(&self, rates: &Rates) -> String {
+        let speed = |verb, per_s, expected| AssumedSpeed { verb, per_s, what: "rows/s", expected };
+        list_assumed(&[
+            speed("loads", LOAD_ROWS_PER_S, &rates.load),
+            speed("indexes", INDEX_ROWS_PER_S, &rates.index),
+        ])
     }
 }
 

@@ -7,6 +7,7 @@
 mod insert;
 mod kv;
 mod load;
+mod rates;
 pub mod sysbench;
 mod targets;
 
@@ -19,6 +20,7 @@ pub use words::{Engine, IndexStatements, Limits, Placement, SystemCallSet};
 pub use self::insert::*;
 pub use self::kv::*;
 pub use self::load::*;
+pub use self::rates::*;
 pub use self::sysbench::{Sysbench, SysbenchStep, SysbenchStepKind};
 pub use self::targets::*;
 use crate::text::diagnostic::Place;
@@ -72,6 +74,8 @@ pub struct Plan {
     pub listen: Option<IpAddr>,
     /// The commands around each step.
     pub step_commands: StepCommands,
+    /// The speed that estimates expect of the engines.
+    pub rates: Rates,
     /// CPU profiles.
     pub profile: Profile,
     /// Exact work.

@@ -13,6 +13,8 @@ pub struct Build {
     pub source: BuildSource,
     /// The URLs of replicas of a running server.
     pub replica_urls: Vec<Secret>,
+    /// The exporter of a running server's host; `None` without one.
+    pub host_metrics: Option<HostMetrics>,
     /// Factors in which it differs from other builds, with their values.
     pub factors: Vec<(String, String)>,
 }
@@ -28,6 +30,17 @@ impl Build {
             facts.home
         }
     }
+}
+
+/// The `node_exporter` of Prometheus on the host of a running server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostMetrics {
+    /// The host and the port: `db:9100`.
+    pub address: String,
+    /// The path with its query: `/metrics`.
+    pub path: String,
+    /// The disks whose counters are summed; empty for all whole disks.
+    pub disks: Vec<String>,
 }
 
 /// The location of a build.

@@ -1,11 +1,12 @@
 //! Pure parsers for files of `/proc`, with one module per subject. The formats are documented in
 //! the kernel's `Documentation/filesystems/proc.rst`, `admin-guide/iostats.rst` and
-//! `accounting/psi.rst`.
+//! `accounting/psi.rst`. `exposition` parses the pages of exporters.
 
 mod address;
 mod cgroup;
 mod cpu;
 mod disk;
+mod exposition;
 mod mount;
 mod network;
 mod pressure;
@@ -17,6 +18,7 @@ pub(crate) use cgroup::{
 };
 pub(crate) use cpu::{count_processors, parse_cpu_ticks, parse_cpuinfo, parse_frequency_khz};
 pub(crate) use disk::{DiskLine, parse_diskstats};
+pub(crate) use exposition::{Metric, metrics};
 pub(crate) use mount::{Mount, mount_of, parse_mountinfo};
 pub(crate) use network::{interfaces, parse_retransmits, parse_traffic};
 pub(crate) use pressure::parse_pressure;

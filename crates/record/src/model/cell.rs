@@ -33,6 +33,10 @@ pub struct Cell {
     pub embedded: bool,
     /// The host of the engine: samples of the host don't include a server on another host.
     pub server_host: ServerHost,
+    /// The host of an engine on another host was sampled; otherwise the samples are of Assay's own
+    /// host.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_host_metrics: bool,
     /// The user that the server ran as, if it was not Assay's own.
     pub server_user: Option<String>,
     /// The invocation of the run in which it was measured, from 1.

@@ -227,6 +227,7 @@ pub fn cell() -> Cell {
         started_unix_ns: 1_795_287_732_000_000_000,
         ended_unix_ns: Some(1_795_287_798_000_000_000),
         embedded: true,
+        has_host_metrics: true,
         frozen_by: Some("control group of version 2".into()),
         server_host: ServerHost::Remote,
         server_user: Some("postgres".into()),

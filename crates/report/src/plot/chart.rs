@@ -27,6 +27,8 @@ const APART_MAX: f64 = 20.0;
 const BESIDE: f64 = 7.0;
 /// The width of a name below a chart.
 const NAME: f64 = 100.0;
+/// The most points of a line that has dots, and words that describe each.
+const DOTS_MAX: usize = 60;
 
 #[derive(Clone, Debug)]
 pub(super) struct Chart {
@@ -158,6 +160,13 @@ impl Chart {
 
     /// Describes the points of a line in words.
     fn description(&self, curve: &Curve) -> String {
+        if curve.points.len() > DOTS_MAX {
+            let values = || curve.points.iter().map(|point| point.y);
+            let [least, most] =
+                [values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max)];
+            return format!("{}: {} to {}", curve.name, compact(least), compact(most));
+        }
+
         let points = curve.points.iter().map(|point| {
             let value = compact(point.y);
             match self.x.ticks.iter().find(|(at, _)| *at == point.x) {
@@ -274,6 +283,7 @@ fn dots(layout: &ChartLayout<'_>, at: usize, curve: &Curve) -> Markup {
                 }
                 @match point.tone {
                     Some(tone) => (mark(tone, x, y)),
+                    None if curve.points.len() > DOTS_MAX => {},
                     None => circle.dot cx=(px(x)) cy=(px(y)) r="3" {},
                 }
             }

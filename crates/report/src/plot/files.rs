@@ -1,9 +1,13 @@
-//! Plots as files: all that a page has, and one that shows all targets over the steps.
+//! Plots as files: all that a page has, one that shows all targets over the steps, and each step
+//! second by second.
 
 use analysis::figures::Figures;
 use record::Run;
 
-use super::{Plot, chart_plot, chart_sections, effects_of_factors, over, subject, verdicts};
+use super::over::StepSeconds;
+use super::{
+    Drawing, Plot, chart_plot, chart_sections, effects_of_factors, over, subject, verdicts,
+};
 use crate::model::comparison::{ComparedGroup, Comparison, ExplainedGroups, with_measured_base};
 use crate::model::table::anchor;
 use crate::tables::compared::Board;
@@ -28,7 +32,7 @@ pub fn plots(run: &Run, figures: &Figures, files: PlotFiles<'_>) -> Vec<(String,
         for (id, svg) in plots_of(&comparison, files) {
             let file = match name {
                 Some(group) => format!("{id}-{}", anchor(group)),
-                None => id.to_owned(),
+                None => id,
             };
             all.push((file, svg));
         }
@@ -36,8 +40,8 @@ pub fn plots(run: &Run, figures: &Figures, files: PlotFiles<'_>) -> Vec<(String,
     all
 }
 
-/// Returns the plots of a comparison, with their identifiers.
-fn plots_of(comparison: &Comparison<'_>, files: PlotFiles<'_>) -> Vec<(&'static str, String)> {
+/// Returns the plots of a comparison, with the names of their files.
+fn plots_of(comparison: &Comparison<'_>, files: PlotFiles<'_>) -> Vec<(String, String)> {
     let mut board = Board::new(comparison);
     if !files.steps.is_empty() {
         board.matrix.steps.retain(|step| files.steps.iter().any(|name| name == step.name));
@@ -48,15 +52,37 @@ fn plots_of(comparison: &Comparison<'_>, files: PlotFiles<'_>) -> Vec<(&'static 
     let comparisons = [effects_of_factors(&board), verdicts(&board), over_steps(&board)];
     let plots = comparisons.into_iter().flatten().chain(charts);
 
-    let file = |plot: Plot<'_>| {
-        let svg = match files.width {
-            Some(width) => plot.file_within(&subject, width),
-            None => plot.file(&subject),
-        };
-        (plot.id, svg)
+    let svg_of = |plot: &Plot<'_>| match files.width {
+        Some(width) => plot.file_within(&subject, width),
+        None => plot.file(&subject),
     };
+    let mut all: Vec<(String, String)> = Vec::new();
+    for plot in plots {
+        all.push((plot.id.to_string(), svg_of(&plot)));
+    }
+    for step in over::seconds(&board) {
+        let plot = seconds_plot(step);
+        all.push((format!("seconds-{}", file_part(&plot.title)), svg_of(&plot)));
+    }
+    all
+}
 
-    plots.map(file).collect()
+/// Returns the plot of a step second by second, with the step as its title.
+fn seconds_plot(step: StepSeconds) -> Plot<'static> {
+    const NOTE: &str = "A line is a repeat. A line of more than five minutes has the least and the largest value of some \
+        seconds. The incomplete last second is left out.";
+    Plot {
+        id: "seconds",
+        title: step.step,
+        note: NOTE.to_owned(),
+        drawing: Drawing::Charts(step.charts),
+    }
+}
+
+/// Returns a step's name as a part of the name of a file.
+fn file_part(step: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    step.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
 }
 
 /// Returns the plot of all targets over the steps.

@@ -45,7 +45,8 @@ fn lines(svg: &str) -> String {
 #[test]
 fn a_few_targets_have_forest_plots() {
     let plots = drawn(SMALL, &[2]);
-    assert_eq!(plots.len(), 1, "two targets are compared and no more");
+    let names: Vec<&str> = plots.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["forest", "seconds-l.i0", "seconds-qr100"], "two targets are compared");
     insta::assert_snapshot!("forest", lines(named(&plots, "forest")));
 }
 
@@ -67,8 +68,14 @@ fn one_target_alone_is_drawn_over_clients_and_rates() {
     let size = Size { targets: 1, steps: const { &[ALL_STEPS[5], ALL_STEPS[7]] }, ..SMALL };
     let plots = drawn(size, &[1, 2, 8]);
     let names: Vec<&str> = plots.iter().map(|(name, _)| name.as_str()).collect();
-    let expected =
-        ["throughput-over-clients", "cost-over-clients", "scale-up", "latency-over-rate"];
+    let expected = [
+        "throughput-over-clients",
+        "cost-over-clients",
+        "scale-up",
+        "latency-over-rate",
+        "seconds-qr100",
+        "seconds-qr500",
+    ];
     assert_eq!(names, expected);
     insta::assert_snapshot!("scale-up", lines(named(&plots, "scale-up")));
     insta::assert_snapshot!(

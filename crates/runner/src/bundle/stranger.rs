@@ -373,9 +373,15 @@ mod tests {
             (format!("{WORKLOAD}[build.a]\npostgres = '../runner'"), vec!["build.a.postgres"]),
             (
                 format!(
-                    "{WORKLOAD}[build.a]\nurl = 'postgresql://h/d'\nreplica-url = 'postgresql://g/d'"
+                    "{WORKLOAD}[build.a]\nurl = 'postgresql://h/d'\nreplica-url = 'postgresql://g/d'\n\
+                     host-metrics = 'http://h:9100/metrics'\nhost-disks = ['sda']"
                 ),
-                vec!["build.a.url", "build.a.replica-url"],
+                vec![
+                    "build.a.url",
+                    "build.a.replica-url",
+                    "build.a.host-metrics",
+                    "build.a.host-disks",
+                ],
             ),
             (format!("data-dir = '/d'\n{WORKLOAD}{BUILD}"), vec!["data-dir"]),
             (format!("server-user = 'root'\n{WORKLOAD}{BUILD}"), vec!["server-user"]),

@@ -13,6 +13,10 @@ use crate::targets::running::Leftovers;
 use crate::targets::site::{CellSite, keep_log, remove_database};
 use crate::turns::Seat;
 
+/// The remark on a target in turns whose host has an exporter.
+const NO_EXPORTER_IN_TURNS: &str = "`host-metrics` is not read, because the target takes turns, and the exporter is too slow to be \
+     read at the ends of each turn: figures of the server's host are not applicable";
+
 /// A cell that is being measured.
 pub struct CellRun<'a> {
     /// The part of it that its target sees.
@@ -100,6 +104,8 @@ impl<'a> CellRun<'a> {
         site.record.embedded = engine.capabilities().embedded;
         site.record.server_host =
             if engine.is_on_other_host() { ServerHost::Remote } else { ServerHost::Local };
+        let has_exporter = engine.is_on_other_host() && site.build().host_metrics.is_some();
+        site.record.has_host_metrics = has_exporter && self.seat.is_none();
         site.record.settings = engine.settings()?;
 
         // An embedded engine runs in this process.
@@ -108,6 +114,9 @@ impl<'a> CellRun<'a> {
 
         if is_first {
             site.note_limits(engine.limits());
+            if has_exporter && self.seat.is_some() {
+                site.note("host::exporter", &[NO_EXPORTER_IN_TURNS.to_owned()]);
+            }
         }
 
         site.record.settings.extend(limit_settings(site.record));

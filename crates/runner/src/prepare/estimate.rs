@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use engine::Needs;
-use plan::{BuildSource, Plan, Reuse, Variant};
-use words::CellKind;
+use plan::{BuildSource, Config, Plan, Rates, Reuse, SpeedBasis, StepRun, Variant};
+use words::{CellKind, Engine};
 
 use super::known_times::{CellOfPlan, KnownTimes};
 
@@ -14,6 +14,9 @@ const SERVER_BYTES: u64 = 1_500_000_000;
 const COUNTED_STEP: Duration = Duration::from_secs(10);
 /// The time of a cell besides its steps: start, stop, checks.
 const CELL_OVERHEAD: Duration = Duration::from_secs(5);
+/// The longest time of a step that an estimate says, a thousand years: any sum of such times is a
+/// `Duration`.
+const TIME_MAX_S: f64 = 1_000.0 * 365.25 * 86_400.0;
 
 /// The estimated needs of a run.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +65,8 @@ pub fn of_cells<'c>(
     if plan.turns.is_none() {
         return together;
     }
-    Estimate { disk_bytes: together.disk_bytes * plan.targets.len() as u64, ..together }
+    let disk_bytes = together.disk_bytes.saturating_mul(plan.targets.len() as u64);
+    Estimate { disk_bytes, ..together }
 }
 
 /// Returns the estimate of several cells together.
@@ -89,10 +93,11 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell, known: Option<&KnownTimes>) -> Es
     let is_elsewhere = matches!(build.source, BuildSource::Url(_));
     let server_bytes = if facts.is_server() && !is_elsewhere { SERVER_BYTES } else { 0 };
 
-    let mut stored_bytes = data_bytes(plan, cell) as f64;
-    if let Some(known) = known {
-        stored_bytes *= known.size_factor(&cell_of_plan(plan, cell)).unwrap_or(1.0);
-    }
+    let size_factor = known.and_then(|known| known.size_factor(&cell_of_plan(plan, cell)));
+    let stored_bytes = match size_factor {
+        Some(factor) => (assumed_bytes(plan, cell) as f64 * factor) as u64,
+        None => data_bytes(plan, cell, &plan.rates),
+    };
 
     // A database that cells share is kept beside that of the cell.
     let copies = if plan.reuse == Reuse::Off { copies } else { copies + 1 };
@@ -100,19 +105,37 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell, known: Option<&KnownTimes>) -> Es
 
     Estimate {
         time: times.sum::<Duration>() + CELL_OVERHEAD,
-        disk_bytes: copies * (stored_bytes as u64 + server_bytes),
+        disk_bytes: stored_bytes.saturating_add(server_bytes).saturating_mul(copies),
         connections: connections(variant, cell.clients),
         working: needs.working_connections(cell.clients),
     }
 }
 
-/// Returns the estimated size of a cell's tables or keys in bytes; 0 if assay does not store them.
-pub fn data_bytes(plan: &Plan, cell: &plan::Cell) -> u64 {
-    let build = &plan.builds[plan.targets[cell.target].build];
+/// Returns the size of a cell's tables or keys in bytes by Assay's own constants; 0 if Assay does not
+/// store them.
+pub fn assumed_bytes(plan: &Plan, cell: &plan::Cell) -> u64 {
+    data_bytes(plan, cell, &Rates::default())
+}
+
+/// Returns the estimated size of a cell's tables or keys in bytes, with these rates of writing.
+fn data_bytes(plan: &Plan, cell: &plan::Cell, rates: &Rates) -> u64 {
+    let target = &plan.targets[cell.target];
+    let build = &plan.builds[target.build];
     if !build.engine.facts().stores_data || matches!(build.source, BuildSource::Url(_)) {
         return 0;
     }
-    plan.variants[cell.variant].workload.needs().stored_bytes(cell.clients)
+
+    let is_compressed = compresses(build.engine, &plan.configs[target.config]);
+    let needs = plan.variants[cell.variant].workload.needs();
+    needs.stored_bytes(cell.clients, rates, is_compressed)
+}
+
+/// Returns whether an engine compresses what it stores: RocksDB does unless a config says
+/// otherwise.
+fn compresses(engine: Engine, config: &Config) -> bool {
+    let last = config.set.iter().rfind(|(option, _)| option == "compression");
+    let is_off = last.is_some_and(|(_, value)| value == "kNoCompression");
+    engine == Engine::RocksDb && !is_off
 }
 
 /// The estimated time of a step.
@@ -124,24 +147,52 @@ pub struct StepTime {
     pub time: Duration,
     /// The basis of the time.
     pub basis: Basis,
+    /// The step ends after a time that the plan gives.
+    pub is_timed: bool,
 }
 
 /// The basis of an estimated time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// The plan gives it.
+    /// The plan gives it, or the rate at which the step writes.
     Plan,
     /// A step of the same name took this time in an earlier run, for as much work.
     Run,
+    /// The plan's `rates`.
+    Rates,
     /// The speed that assay assumes of any engine.
     Assumed,
 }
 
-/// Returns the estimated time of each step that a cell runs.
+/// Returns the estimated time of each step that a cell runs: by an earlier run as far as there is
+/// one, else by the plan's rates, else by Assay's constants.
 pub fn step_times(plan: &Plan, cell: &plan::Cell, known: Option<&KnownTimes>) -> Vec<StepTime> {
-    let workload = &plan.variants[cell.variant].workload;
+    let mut times = times_at(plan, cell, &plan.rates);
+    let Some(known) = known.filter(|_| cell.kind != CellKind::Exact) else {
+        return times;
+    };
+
+    // Both lists have the same steps.
     let of_plan = cell_of_plan(plan, cell);
-    let is_exact = cell.kind == CellKind::Exact;
+    for (step, assumed) in times.iter_mut().zip(assumed_step_times(plan, cell)) {
+        let factor = known.time_factor(&of_plan, &step.name);
+        if let Some(factor) = factor.filter(|_| !step.is_timed) {
+            let seconds = (assumed.time.as_secs_f64() * factor).min(TIME_MAX_S);
+            (step.time, step.basis) = (Duration::from_secs_f64(seconds), Basis::Run);
+        }
+    }
+    times
+}
+
+/// Returns the time of each step that a cell runs by Assay's own constants, which runs are compared
+/// with.
+pub fn assumed_step_times(plan: &Plan, cell: &plan::Cell) -> Vec<StepTime> {
+    times_at(plan, cell, &Rates::default())
+}
+
+/// Returns the time of each step that a cell runs, if the engine works at these rates.
+fn times_at(plan: &Plan, cell: &plan::Cell, rates: &Rates) -> Vec<StepTime> {
+    let workload = &plan.variants[cell.variant].workload;
 
     // Only the first repeat loads a database that all repeats share.
     let shares_load = matches!(plan.reuse, Reuse::Run | Reuse::Always);
@@ -149,25 +200,40 @@ pub fn step_times(plan: &Plan, cell: &plan::Cell, known: Option<&KnownTimes>) ->
 
     let mut times = Vec::new();
     for (number, step) in workload.steps().iter().enumerate().skip(first_step) {
-        let (mut time, mut basis) = match (step.time, step.measures) {
-            (_, true) if is_exact => (COUNTED_STEP, Basis::Assumed),
-            (Some(time), _) => (time + step.warmup, Basis::Plan),
-            (None, true) => (workload.needs().work_time(number, cell.clients), Basis::Assumed),
-            (None, false) => {
-                let least = workload.policy().settle_at_least;
-                (least.max(Duration::from_secs(1)), Basis::Assumed)
-            }
-        };
-
-        // Work that is counted takes its own time.
-        let factor = known.and_then(|known| known.time_factor(&of_plan, step.name));
-        if let Some(factor) = factor.filter(|_| basis == Basis::Assumed && !is_exact) {
-            (time, basis) = (time.mul_f64(factor), Basis::Run);
-        }
-
-        times.push(StepTime { name: step.name.to_owned(), time, basis });
+        times.push(step_time(plan, cell, (number, step), rates));
     }
     times
+}
+
+/// Returns the time of a step, with its number in the workload.
+fn step_time(
+    plan: &Plan,
+    cell: &plan::Cell,
+    (number, step): (usize, &StepRun<'_>),
+    rates: &Rates,
+) -> StepTime {
+    let workload = &plan.variants[cell.variant].workload;
+    let is_exact = cell.kind == CellKind::Exact;
+
+    let (time, basis) = match (step.time, step.measures) {
+        (_, true) if is_exact => (COUNTED_STEP, Basis::Assumed),
+        (Some(time), _) => (time + step.warmup, Basis::Plan),
+        (None, false) => {
+            let least = workload.policy().settle_at_least;
+            (least.max(Duration::from_secs(1)), Basis::Assumed)
+        }
+        (None, true) => {
+            let work = workload.needs().work_time(number, cell.clients, rates);
+            let basis = match work.basis {
+                SpeedBasis::Step => Basis::Plan,
+                SpeedBasis::Rates => Basis::Rates,
+                SpeedBasis::Assumed => Basis::Assumed,
+            };
+            (work.time, basis)
+        }
+    };
+
+    StepTime { name: step.name.to_owned(), time, basis, is_timed: step.time.is_some() }
 }
 
 /// Returns a cell as an earlier run may know it.

@@ -2,7 +2,7 @@
 //! like plan rests.
 //!
 //! The run may have had fewer rows. Each of its steps says how much longer it took than an estimate
-//! without it says, and a step of the new plan is expected to take that much longer, too.
+//! by Assay's constants says, and a step of the new plan is expected to take that much longer, too.
 
 use std::time::Duration;
 
@@ -62,10 +62,10 @@ impl KnownTimes {
             clients: cell.clients,
         };
 
-        for expected in estimate::step_times(plan, cell, None) {
+        for expected in estimate::assumed_step_times(plan, cell) {
             self.add_step(&of, &expected, recorded);
         }
-        self.add_size(&of, estimate::data_bytes(plan, cell), recorded)
+        self.add_size(&of, estimate::assumed_bytes(plan, cell), recorded)
     }
 
     /// Returns whether no step is known.

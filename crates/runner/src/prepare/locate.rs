@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use engine::{Needs, SetupError};
-use plan::{Build, BuildSource, Diagnostic, Place, Plan};
+use plan::{Build, BuildSource, Diagnostic, Limits, Place, Plan};
 
 use super::engines;
 use super::installed::{missing_spec, not_fetched_at};
+use super::other_host::OtherHost;
 use super::plan_file::{PlanFile, refusal};
 use super::trials::{Configs, ITS_REPLICAS, Refusal, Trial, Trials, Tried};
 use super::{estimate, trials};
@@ -32,7 +33,8 @@ pub struct Located {
 
 /// Finds the builds of a plan that these cells use, and lets each try its configs. Asks a server
 /// that assay doesn't start for its version. Leaves out commits that are not built. `data_root` is
-/// the directory for databases, if it is known.
+/// the directory for databases, if it is known. Limits of servers are checked against `host` if the
+/// plan will run on another machine.
 ///
 /// Warns about configs whose trial could not be completed.
 ///
@@ -42,9 +44,10 @@ pub fn locate(
     file: &PlanFile,
     cells: impl Iterator<Item = plan::Cell>,
     data_root: Option<&Path>,
+    host: Option<&OtherHost>,
     events: &dyn Events,
 ) -> anyhow::Result<Located> {
-    let mut search = Search::new(file);
+    let mut search = Search::new(file, host);
 
     for used in used_builds(&file.plan, cells) {
         search.find(used, data_root);
@@ -88,6 +91,8 @@ fn used_builds(plan: &Plan, cells: impl Iterator<Item = plan::Cell>) -> Vec<Used
 /// reported at once.
 struct Search<'a> {
     file: &'a PlanFile,
+    /// The machine on which the plan will run; `None` for this one.
+    host: Option<&'a OtherHost>,
     /// The builds that were found.
     builds: Vec<record::Build>,
     /// Specs of builds that must be fetched first, with their places in the plan.
@@ -103,9 +108,10 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(file: &'a PlanFile) -> Self {
+    fn new(file: &'a PlanFile, host: Option<&'a OtherHost>) -> Self {
         Self {
             file,
+            host,
             builds: Vec::new(),
             missing: Vec::new(),
             trials: Vec::new(),
@@ -169,19 +175,27 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Checks the limits of the configs of `targets` against this host.
+    /// Checks the limits of the configs of `targets` against the host.
     fn check_limits(&mut self, targets: &BTreeMap<usize, &str>) {
         for (&config, &target) in targets {
             let options = &self.file.plan.configs[config];
-            let mut checked = engine::limits::check(&options.limits).map_err(anyhow::Error::from);
+            let mut checked = self.check_limit(&options.limits).map_err(anyhow::Error::from);
             if checked.is_ok() && options.replicas > 0 {
-                checked = engine::limits::check(&options.replica_limits)
+                checked = self
+                    .check_limit(&options.replica_limits)
                     .map_err(|error| anyhow::Error::from(error).context(ITS_REPLICAS));
             }
 
             if let Err(error) = checked {
                 self.outcomes.add(config, target, "", Tried::Refused(Refusal::of(&error)));
             }
+        }
+    }
+
+    fn check_limit(&self, limits: &Limits) -> Result<(), SetupError> {
+        match self.host {
+            None => engine::limits::check(limits),
+            Some(host) => engine::limits::check_for(limits, &host.cpus),
         }
     }
 

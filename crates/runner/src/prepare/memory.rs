@@ -13,19 +13,28 @@ pub const CACHE_CODE: &str = "host::cache-exceeds-memory";
 /// The beginning of the names of limits among declared options.
 const LIMIT_PREFIX: &str = "limit.";
 
-/// Returns a warning for each cache of the `targets` that is larger than this host's memory, or
+/// The memory of a machine.
+#[derive(Clone, Copy)]
+pub struct HostMemory<'a> {
+    /// Its size.
+    pub bytes: u64,
+    /// The machine, as warnings name it: `this host`.
+    pub of: &'a str,
+}
+
+/// Returns a warning for each cache of the `targets` that is larger than the machine's memory, or
 /// than the limit of its config. Servers that assay does not start are left out.
 pub fn oversized_caches(
     file: &PlanFile,
     targets: impl Iterator<Item = usize>,
-    host_bytes: u64,
+    memory: HostMemory<'_>,
 ) -> anyhow::Result<Vec<String>> {
     let plan = &file.plan;
 
     // Targets that share a config have the same problem: one warning names them all.
     let mut by_problem: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for target in targets.map(|target| &plan.targets[target]) {
-        for problem in problems_of(file, target, host_bytes)? {
+        for problem in problems_of(file, target, memory)? {
             let known = by_problem.entry(problem).or_default();
             if !known.contains(&target.name.as_str()) {
                 known.push(&target.name);
@@ -41,17 +50,21 @@ pub fn oversized_caches(
 }
 
 /// Returns what is wrong with the caches of a target.
-fn problems_of(file: &PlanFile, target: &Target, host_bytes: u64) -> anyhow::Result<Vec<String>> {
+fn problems_of(
+    file: &PlanFile,
+    target: &Target,
+    memory: HostMemory<'_>,
+) -> anyhow::Result<Vec<String>> {
     let (build, config) = (&file.plan.builds[target.build], &file.plan.configs[target.config]);
     let facts = build.engine.facts();
     if facts.cache_unit_bytes.is_none() || matches!(build.source, BuildSource::Url(_)) {
         return Ok(Vec::new());
     }
 
-    let limit = config.limits.memory_bytes.filter(|&bytes| bytes < host_bytes);
+    let limit = config.limits.memory_bytes.filter(|&bytes| bytes < memory.bytes);
     let (most, whose) = match limit {
-        Some(limit) => (limit, "`memory` of its config"),
-        None => (host_bytes, "memory of this host"),
+        Some(limit) => (limit, "`memory` of its config".to_owned()),
+        None => (memory.bytes, format!("memory of {}", memory.of)),
     };
 
     let mut problems = Vec::new();
@@ -134,7 +147,8 @@ builds = ["pg", "my", "rocks"]
         let nothing = record::Plan::default();
         let file = plan_file::recorded(&nothing, text.into(), Vec::new(), &crate::Silent).unwrap();
         let targets = 0..file.plan.targets.len();
-        let warnings = oversized_caches(&file, targets, 24_000_000_000).unwrap();
+        let memory = HostMemory { bytes: 24_000_000_000, of: "this host" };
+        let warnings = oversized_caches(&file, targets, memory).unwrap();
         assert_eq!(
             warnings,
             [

@@ -12,6 +12,8 @@
 //! * [`commits`] builds the commits that a plan names. From then on they are builds like others.
 //! * [`locate`] finds and tries the builds: `engines` has a row for each engine. [`memory`] and
 //!   [`estimate`] compare what a run needs with this machine.
+//! * [`known_times`] has what an earlier run took, and [`other_host`] describes a machine on which
+//!   the plan will run.
 //! * [`bundled_plan`] says what the plan of a bundle, which may be a stranger's, can't say.
 //! * [`target_builds`] finds the builds that targets on a command line stand for, and [`fetching`]
 //!   downloads those that are missing.
@@ -29,6 +31,7 @@ pub mod known_times;
 pub(crate) mod library;
 pub mod locate;
 pub mod memory;
+pub mod other_host;
 pub mod overridden;
 pub mod plan_file;
 pub mod preflight;

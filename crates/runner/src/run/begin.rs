@@ -49,7 +49,8 @@ pub fn begin(
 
     // Located after that: a build may be of a commit that is built only here.
     commits::build(&mut file, cells_to_run.iter().copied(), events)?;
-    let located = locate::locate(&file, cells_to_run.into_iter(), Some(&data_root), events)?.builds;
+    let located =
+        locate::locate(&file, cells_to_run.into_iter(), Some(&data_root), None, events)?.builds;
 
     let needs = needs(&file.plan, &matrix.tasks, &data_root, ranks.as_ref());
     let session = RunSession::start(request, events, file, &data_root, &request.results, ranks)?;
@@ -185,8 +186,9 @@ fn warn_of_plan(
         machine.warn(session, overridden::OVERRIDDEN_CODE, text);
     }
 
-    let host_bytes = machine.host.memory_total_bytes;
-    for text in memory::oversized_caches(&session.file, targets(), host_bytes)? {
+    let host_memory =
+        memory::HostMemory { bytes: machine.host.memory_total_bytes, of: "this host" };
+    for text in memory::oversized_caches(&session.file, targets(), host_memory)? {
         machine.warn(session, memory::CACHE_CODE, text);
     }
 

@@ -77,7 +77,7 @@ pub fn resume(
     }
 
     let cells_to_run = tasks.iter().map(|task| task.cell);
-    let located = locate::locate(&file, cells_to_run, Some(&data_root), events)?.builds;
+    let located = locate::locate(&file, cells_to_run, Some(&data_root), None, events)?.builds;
     recorded_run::refuse_other_builds(&run.builds, &located)?;
 
     let needs = needs(&file.plan, tasks, &data_root, ranks.as_ref());

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use analysis::counted;
 use load::{StepEnd, StepOutcome};
 use plan::StepRun;
-use probe::{Sampler, StateCounts, Targets, ThreadStates};
+use probe::{ExporterSource, Sampler, StateCounts, Targets, ThreadStates};
 use record::{Connection, Failure, Status, Step, StepWriter, Warning};
 
 use super::StepRunner;
@@ -177,6 +178,7 @@ impl<'a> StepRunner<'a> {
         let SinkEnd { sampled, error, started_ns, lost } = sink.end(record);
         // The next step samples with the same ones.
         (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
+        self.note_missed_samples(record);
         record.turns = self.record_turns(started_ns, writer)?;
 
         Ok(EndedLoad {
@@ -233,7 +235,32 @@ impl<'a> StepRunner<'a> {
         })
     }
 
+    /// Warns about samples of the server's host that its exporter did not give.
+    fn note_missed_samples(&mut self, record: &mut Step) {
+        let failures = self.sampler.as_mut().and_then(Sampler::take_failures);
+        if let Some(failures) = failures {
+            let count = counted(failures.count as usize, "sample");
+            let text = format!(
+                "{count} of the server's host could not be read from `host-metrics`: {}",
+                failures.last
+            );
+            record.warnings.push(Warning::new("host::exporter", text));
+        }
+    }
+
     fn new_sampler(&mut self) -> Sampler {
+        let metrics = self.host_metrics.clone();
+        if let Some(metrics) = metrics.filter(|_| self.engine.engine().is_on_other_host()) {
+            let mut sampler = Sampler::of_other_host(ExporterSource {
+                address: metrics.address,
+                path: metrics.path,
+                disks: metrics.disks,
+            });
+            // The name of the host is looked up here, which may take long.
+            let _ = sampler.sample();
+            return sampler;
+        }
+
         let storage = self.engine.engine().storage();
         let mut sampler = Sampler::new(Targets {
             server_pid: self.engine.engine().process_id(),

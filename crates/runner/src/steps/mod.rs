@@ -32,7 +32,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use engine::{CounterKind, Observer, SettleLimits};
 use load::Clock as _;
-use plan::{Checks, StepPolicy, StepRun};
+use plan::{Checks, HostMetrics, StepPolicy, StepRun};
 use probe::{Sample, Sampler};
 use record::{
     CellDir, Counter, HostColumn, Settle, Status, Step, StepKind, StepWriter, StorageSize,
@@ -61,6 +61,8 @@ pub struct StepRunner<'a> {
     policy: &'a StepPolicy,
     clients: u32,
     sampler: Option<Sampler>,
+    /// The exporter of the server's host, if that is another one and the cell takes no turns.
+    host_metrics: Option<HostMetrics>,
     /// Reads all counters before and after a step.
     observer: Box<dyn Observer>,
     /// Reads the cheap ones each second.
@@ -94,7 +96,8 @@ impl<'a> StepRunner<'a> {
 
         let plan = session.plan();
         let target = &plan.targets[planned.target];
-        let home = plan.builds[target.build].home();
+        let build = &plan.builds[target.build];
+        let home = build.home();
         let limits = &plan.configs[target.config].limits;
         let cpus = limits.cpus.as_deref();
         let placing = Arc::new(Placing::of(engine.engine(), plan.placement, cpus, plan.seed)?);
@@ -111,6 +114,8 @@ impl<'a> StepRunner<'a> {
             policy,
             clients: planned.clients,
             sampler: None,
+            // What other targets do between two pages would count as this one's.
+            host_metrics: build.host_metrics.clone().filter(|_| seat.is_none()),
             observer,
             second_observer: None,
             notes,

@@ -306,8 +306,13 @@ fn read_host(
     // One more reading comes at the step's end, however long its last second was.
     loop {
         let goes_on = seconds.wait();
-        let at_ns = seconds.elapsed_ns();
-        let _ = readings.send(StepReading::Host(at_ns, host.sample()));
+        let mut at_ns = seconds.elapsed_ns();
+        let sample = host.sample();
+        if host.sampler.is_of_other_host() {
+            // The other host took its counters between the request and the answer.
+            at_ns = at_ns.midpoint(seconds.elapsed_ns());
+        }
+        let _ = readings.send(StepReading::Host(at_ns, sample));
 
         // The thread that samples states gets the processes from here: finding them takes time.
         *processes.lock().unwrap_or_else(PoisonError::into_inner) =

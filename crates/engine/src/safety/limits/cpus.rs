@@ -12,31 +12,11 @@ use crate::safety::guard::{cpu_set, cpus_in};
 /// # Errors
 /// [`SetupError::Config`], with the processors that it can't use, and those that it can.
 pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
-    if cpus.is_empty() {
-        let help = "list at least one processor, or remove `cpus`";
-        return Err(refused("`cpus` is empty", help));
-    }
-
     // The kernel would ignore processors that don't exist.
     let online = fs::read_to_string("/sys/devices/system/cpu/online")
         .ok()
         .and_then(|text| parse_cpus(&text));
-    let offline: Vec<u32> = cpus
-        .iter()
-        .copied()
-        .filter(|cpu| {
-            *cpu as usize >= CpuSet::MAX_CPU
-                || online.as_ref().is_some_and(|online| !online.contains(cpu))
-        })
-        .collect();
-    if !offline.is_empty() {
-        let verb = if offline.len() == 1 { "is" } else { "are" };
-        let online = online.unwrap_or_default();
-        return Err(refused(
-            format!("`cpus` lists {}, which {verb} not online", format_cpus(&offline)),
-            format!("choose from the processors that are online: {}", format_cpus(&online)),
-        ));
-    }
+    check_online(cpus, online.as_deref())?;
 
     let granted = granted(cpus).map_err(|error| {
         refused(
@@ -53,6 +33,35 @@ pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
     Err(refused(
         format!("`cpus` lists {}, which assay may not use", format_cpus(&denied)),
         "they are outside of assay's cpuset; choose others, or start assay in another cpuset",
+    ))
+}
+
+/// Checks that there are processors, and that all are among those that are online, if these are
+/// known.
+///
+/// # Errors
+/// [`SetupError::Config`], with the processors that are not online, and those that are.
+pub(super) fn check_online(cpus: &[u32], online: Option<&[u32]>) -> Result<(), SetupError> {
+    if cpus.is_empty() {
+        let help = "list at least one processor, or remove `cpus`";
+        return Err(refused("`cpus` is empty", help));
+    }
+
+    let is_offline = |cpu: &u32| {
+        *cpu as usize >= CpuSet::MAX_CPU || online.is_some_and(|online| !online.contains(cpu))
+    };
+    let offline: Vec<u32> = cpus.iter().copied().filter(is_offline).collect();
+    if offline.is_empty() {
+        return Ok(());
+    }
+
+    let verb = if offline.len() == 1 { "is" } else { "are" };
+    Err(refused(
+        format!("`cpus` lists {}, which {verb} not online", format_cpus(&offline)),
+        format!(
+            "choose from the processors that are online: {}",
+            format_cpus(online.unwrap_or_default())
+        ),
     ))
 }
 

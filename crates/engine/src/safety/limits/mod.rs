@@ -28,6 +28,20 @@ pub const MEMORY_BYTES_MIN: u64 = 64 << 20;
 /// [`SetupError::Config`] for memory that is too small for any server, and for processors that are
 /// offline or that assay may not use.
 pub fn check(limits: &Limits) -> Result<(), SetupError> {
+    check_memory(limits)?;
+    limits.cpus.as_deref().map_or(Ok(()), cpus::check)
+}
+
+/// Checks that limits are valid on a machine with these processors.
+///
+/// # Errors
+/// [`SetupError::Config`] for memory that is too small for any server, and for other processors.
+pub fn check_for(limits: &Limits, online: &[u32]) -> Result<(), SetupError> {
+    check_memory(limits)?;
+    limits.cpus.as_deref().map_or(Ok(()), |cpus| cpus::check_online(cpus, Some(online)))
+}
+
+fn check_memory(limits: &Limits) -> Result<(), SetupError> {
     if let Some(bytes) = limits.memory_bytes
         && bytes < MEMORY_BYTES_MIN
     {
@@ -39,7 +53,7 @@ pub fn check(limits: &Limits) -> Result<(), SetupError> {
         ));
     }
 
-    limits.cpus.as_deref().map_or(Ok(()), cpus::check)
+    Ok(())
 }
 
 /// Enforced limits. Dropping them removes the control group, so they must outlive the program.

@@ -7,6 +7,7 @@
 //! clients   throughput, cost and scale-up: where does a target stop scaling?
 //! rates     response times over requested rates: where does a target saturate?
 //! search    the rates that `assay find` tried, with their bounds
+//! seconds   a step second by second, for files: pages have their own charts of that
 //! curves    what these have in common: repeats become points, and many lines stay legible
 //! ```
 
@@ -15,6 +16,7 @@ mod curves;
 mod factors;
 mod rates;
 mod search;
+mod seconds;
 mod steps;
 mod targets;
 #[cfg(test)]
@@ -24,5 +26,6 @@ pub(super) use clients::{OverClients, clients};
 pub(super) use factors::{half_normal, interactions, main_effects};
 pub(super) use rates::rates;
 pub(super) use search::search;
+pub(super) use seconds::{StepSeconds, seconds};
 pub(super) use steps::steps;
 pub(super) use targets::{ends_of_ratios, targets};
