@@ -25,7 +25,7 @@ fn what_can_not_be_compared_says_why_and_what_can() {
         versus sqlite null --config a=1 | 2 | options of one engine | `--dry-run`
         versus sqlite --config jit | 2 | `--config 'jit'`: expected options | OPTION=VALUE
         versus --aa null --clients 0 | 2 | 0 is not in 1..=10000
-        versus sqlite null --minutes 1 | 2 | `--minutes 1` is too short | `--minutes 3` | `--quick`
+        versus sqlite null --minutes 1 | 2 | `--minutes 1` is too short | `--minutes 2` | `--quick`
         versus debian:sid/postgresql-18 postgres --dry-run | 2 | not known before its download | `assay fetch debian:sid/postgresql-18`
         versus rocksdb@1 rocksdb@9.9.3 | 1 | version 1 of rocksdb cannot be fetched | similar versions are 9.9.3
         ",
@@ -222,8 +222,9 @@ fn two_builds_of_postgres_are_compared() {
     for set in [
         "repeats=1",
         "workload.insert.initial-rows=2000",
-        "workload.insert.write-rows=1000",
         "workload.insert.read-write-time=\"200ms\"",
+        "workload.insert.step.\"l.i1\".time=\"200ms\"",
+        "workload.insert.step.\"l.i2\".time=\"200ms\"",
     ] {
         args.extend(["--set", set]);
     }
