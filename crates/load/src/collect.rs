@@ -322,6 +322,7 @@ impl<'a> Collector<'a> {
         total.failed += tally.failed;
         total.retried += tally.retried;
         total.rows += tally.rows;
+        total.rolled_back += tally.rolled_back;
         total.unexpected_rows += tally.unexpected_rows;
         self.done[number].add(tally.ok, tally.rows);
     }

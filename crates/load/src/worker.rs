@@ -204,6 +204,7 @@ impl<C: Clock> Worker<'_, C> {
             Ok(executed) => {
                 tally.ok += 1;
                 tally.rows += executed.rows;
+                tally.rolled_back += u64::from(executed.is_rolled_back);
                 tally.unexpected_rows += u64::from(!executed.is_expected);
                 tally.service.record(done_ns - sent_ns);
                 if let (Some(response), Some(due_ns)) = (&mut tally.response, due_ns) {
