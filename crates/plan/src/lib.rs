@@ -2,9 +2,9 @@
 //! and column.
 //!
 //! ```text
-//! plan file ──► document ──► tree ──► reader, value_kinds, quantity ──► insert, kv, sysbench ──┐
-//! --set     ──► overrides ───┘                                      └─► builds, configs, targets ──► Plan ──► cells
-//!                                                                                             └──► diagnostics ──► render
+//! plan file ──► document ──► tree ──► reader, value_kinds, quantity ──► insert, kv, sysbench, transactions ──┐
+//! --set     ──► overrides ───┘                                      └─► builds, configs, targets ────────────┴─► Plan ──► cells
+//!                                                                                                            └──► diagnostics ──► render
 //! ```
 //!
 //! `document` parses TOML and keeps the place of every value; `overrides` applies `--set`
@@ -62,6 +62,7 @@ mod step;
 mod step_policy;
 pub mod sysbench;
 mod targets;
+pub mod transactions;
 mod tree;
 mod turns;
 mod value_kinds;
@@ -104,7 +105,7 @@ pub const DEFAULT_PLAN: &str = include_str!("default.toml");
 /// The name that messages show instead of a path for [`DEFAULT_PLAN`].
 pub const DEFAULT_PLAN_PATH: &str = "built-in plan";
 
-const WORKLOADS: [&str; 3] = ["insert", "kv", "sysbench"];
+const WORKLOADS: [&str; 4] = ["insert", "kv", "sysbench", "transactions"];
 
 /// The most clients that a plan may ask for, more than any machine serves.
 pub const CLIENTS_MAX: u32 = 10_000;
@@ -457,14 +458,15 @@ fn workload(
     variants::read(cx, &path, entry.node, |cx, node| match entry.key.as_str() {
         "insert" => insert::read(cx, node, clients_max).map(Workload::Insert),
         "kv" => kv::read(cx, node).map(Workload::Kv),
-        _ => sysbench::read(cx, node, clients_max).map(Workload::Sysbench),
+        "sysbench" => sysbench::read(cx, node, clients_max).map(Workload::Sysbench),
+        _ => transactions::read(cx, node, clients_max).map(Workload::Transactions),
     })
 }
 
 /// Reports a plan without a workload, or with an empty table of workloads at `place`.
 fn report_no_workload(cx: &mut Context<'_>, place: Place) {
-    const HELP: &str = "add `[workload.insert]` (the Insert Benchmark), `[workload.sysbench]` (the sysbench microbenchmarks) \
-         or `[workload.kv]` (the key-value sequence); all their keys have defaults";
+    const HELP: &str = "add `[workload.insert]` (the Insert Benchmark), `[workload.sysbench]` (the sysbench microbenchmarks), \
+         `[workload.kv]` (the key-value sequence), or `[workload.transactions]` with `use = \"tpcb\"`; the other keys have defaults";
 
     cx.error("plan::missing-key", place, "the plan has no workload")
         .label("this table is empty")
@@ -485,6 +487,11 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[D
             ),
             (Workload::Sysbench(_), EngineInterface::Keys) => (
                 "sysbench microbenchmarks do",
+                "has no SQL",
+                "they run on servers and SQLite; for libraries use `[workload.kv]` or `[workload.insert]`",
+            ),
+            (Workload::Transactions(_), EngineInterface::Keys) => (
+                "transactions do",
                 "has no SQL",
                 "they run on servers and SQLite; for libraries use `[workload.kv]` or `[workload.insert]`",
             ),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::insert::{Deleted, Inserted};
 use crate::kv::{ReadSummary, WriterSummary};
 use crate::sysbench::TableChanges;
+use crate::transactions::Commits;
 use crate::{OpKind, Schedule};
 
 /// The work of one connection, and its schedule.
@@ -119,6 +120,8 @@ pub enum Summary {
     Deleted(Deleted),
     /// Changes of the number of rows in sysbench's tables.
     RowChanges(TableChanges),
+    /// Commits of each of a script's transactions.
+    Commits(Commits),
     /// Key-value pairs that the connection wrote. Processes don't exchange this summary, since
     /// embedded engines have all connections in one process.
     #[serde(skip)]
@@ -149,13 +152,15 @@ pub struct Executed {
     pub rows: u64,
     /// The number of rows is as expected.
     pub is_expected: bool,
+    /// It rolled back, as its workload meant.
+    pub is_rolled_back: bool,
 }
 
 impl Executed {
     /// Returns the result of an operation on `rows` rows, which should be within the bounds.
     #[inline]
     pub fn new(rows: u64, (min, max): (u64, u64)) -> Self {
-        Self { rows, is_expected: min <= rows && rows <= max }
+        Self { rows, is_expected: min <= rows && rows <= max, is_rolled_back: false }
     }
 
     /// Returns the result of an operation without rows, such as the creation of an index.

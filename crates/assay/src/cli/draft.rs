@@ -115,6 +115,8 @@ pub enum WorkloadName {
     Sysbench,
     /// The key-value sequence, on RocksDB and Speedb
     Kv,
+    /// The transaction of pgbench, on servers and SQLite
+    Tpcb,
 }
 
 impl From<WorkloadName> for DraftWorkload {
@@ -123,6 +125,7 @@ impl From<WorkloadName> for DraftWorkload {
             WorkloadName::Insert => Self::Insert,
             WorkloadName::Sysbench => Self::Sysbench,
             WorkloadName::Kv => Self::Kv,
+            WorkloadName::Tpcb => Self::Tpcb,
         }
     }
 }

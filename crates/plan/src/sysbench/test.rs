@@ -210,7 +210,7 @@ pub enum Effect {
 
 impl Effect {
     /// Derives the effect from a statement's text.
-    pub(super) fn of(sql: &str) -> Self {
+    pub(crate) fn of(sql: &str) -> Self {
         // Text within quotes is no keyword.
         let sql = sql.split('\'').step_by(2).collect::<Vec<_>>().join(" ");
         let words = sql.split(|letter: char| !letter.is_ascii_alphanumeric());

@@ -7,7 +7,7 @@
 mod changes;
 mod connection;
 mod data;
-mod distribution;
+pub(crate) mod distribution;
 mod event;
 mod existing;
 mod ledger;
@@ -32,6 +32,7 @@ use crate::{Check, ClientShare, LoadState, Random, Schedule, Summaries, Summary,
 use changes::RowChanges;
 pub use changes::TableChanges;
 use connection::CREATE_INDEX;
+pub(crate) use connection::TransactionStatement;
 use connection::{CurrentBatch, Indexer, LoadBatches, Loader, Runner, RunnerTable, Transactions};
 pub use connection::{EVENT, INSERT};
 use data::{LoadedRows, ROW_BYTES};
