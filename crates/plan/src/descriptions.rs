@@ -271,11 +271,11 @@ descriptions! {
     }
     "workload.transactions" {
         "use" or ""
-            => "a script of Assay: `\"tpcb\"`; or give a `script`";
+            => "a script of Assay: `\"tpcb\"` or `\"orders\"`; or give a `script`";
         "script" or ""
             => "a [script](transactions.md#scripts) of your own: tables, transactions, tests and checks";
         "scale"
-            => "what the script makes of it; for `tpcb`, the branches";
+            => "what the script makes of it; the branches of `tpcb`, the warehouses of `orders`";
         "load-connections"
             => "connections that load. It does not depend on `clients`. SQLite allows one writer, \
                 so one connection loads it";

@@ -117,6 +117,8 @@ pub enum WorkloadName {
     Kv,
     /// The transaction of pgbench, on servers and SQLite
     Tpcb,
+    /// Order entry, on servers and SQLite
+    Orders,
 }
 
 impl From<WorkloadName> for DraftWorkload {
@@ -126,6 +128,7 @@ impl From<WorkloadName> for DraftWorkload {
             WorkloadName::Sysbench => Self::Sysbench,
             WorkloadName::Kv => Self::Kv,
             WorkloadName::Tpcb => Self::Tpcb,
+            WorkloadName::Orders => Self::Orders,
         }
     }
 }

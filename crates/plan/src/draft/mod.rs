@@ -17,6 +17,8 @@ pub enum DraftWorkload {
     Kv,
     /// The transaction of pgbench.
     Tpcb,
+    /// Order entry.
+    Orders,
 }
 
 /// Exact cells of a plan to write.
@@ -44,7 +46,7 @@ pub struct Template {
 /// The workloads, in the order of [`DraftWorkload`]. Steps last a second or two: starts of a server
 /// differ by more than turns do, so many repeats of short steps show more than few of long ones
 /// (`docs/turns.md`).
-const TEMPLATES: [Template; 4] = [
+const TEMPLATES: [Template; 5] = [
     Template {
         title: "The Insert Benchmark",
         text: include_str!("insert.toml"),
@@ -74,6 +76,13 @@ const TEMPLATES: [Template; 4] = [
         title: "The transaction of pgbench",
         text: include_str!("tpcb.toml"),
         blanks: &[("scale", ["5", "1"]), ("time", ["1s", "600ms"])],
+        runs_on: |engine| engine.facts().interface == EngineInterface::Sql,
+        engines: "servers and SQLite",
+    },
+    Template {
+        title: "Order entry",
+        text: include_str!("orders.toml"),
+        blanks: &[("time", ["3s", "1s"])],
         runs_on: |engine| engine.facts().interface == EngineInterface::Sql,
         engines: "servers and SQLite",
     },

@@ -39,7 +39,8 @@ pub use script::{
 const PATH: &str = "workload.transactions";
 
 /// The scripts of Assay.
-const BUILTIN: [(&str, &str); 1] = [("tpcb", include_str!("tpcb.script"))];
+const BUILTIN: [(&str, &str); 2] =
+    [("tpcb", include_str!("tpcb.script")), ("orders", include_str!("orders.script"))];
 
 const SCALE: RangeInclusive<u32> = 1..=10_000_000;
 const LOAD_CONNECTIONS: RangeInclusive<u32> = 1..=1_000;
