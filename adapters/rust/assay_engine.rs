@@ -39,7 +39,7 @@ pub const VERSION: &CStr = {
     }
 };
 
-/// What a write that has returned survives.
+/// The events that a write survives once it has returned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[allow(dead_code, reason = "an engine may offer only some")]
 pub enum Durability {
@@ -67,7 +67,7 @@ pub trait Database: Send + Sync + Sized + 'static {
     fn settings(&self) -> &Settings;
 }
 
-/// What one thread uses. Dropping it closes it.
+/// The state of one thread. Dropping it closes it.
 pub trait Session: Send {
     fn write(&mut self, changes: &[Change], durability: Durability) -> Result<(), Failure>;
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Failure>;

@@ -76,7 +76,10 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
         ("tidy", [commits, since]) if commits == "--commits" => {
             tidy::judge_commits(&workspace, since)
         }
-        ("tidy", names) => tidy::run(&workspace, names).map(|tally| tally.failed == 0),
+        ("tidy", names) => {
+            let tally = tidy::run(&workspace, names, &tidy::Crates::All)?;
+            Ok(tally.failed == 0)
+        }
 
         ("docs", []) => write_tables_of_docs(&workspace),
         ("builds", []) => fetch_builds(&workspace),

@@ -34,7 +34,7 @@ struct FjallDatabase {
 struct FjallSession {
     fjall: fjall::Database,
     entries: Keyspace,
-    /// What is lent: a value, or the entry of a scan.
+    /// The value that is lent.
     value: Option<UserValue>,
     entry: Option<KvPair>,
     scan: Option<Scan>,

@@ -30,7 +30,7 @@ struct RedbDatabase {
     settings: Settings,
 }
 
-/// What the database and its sessions use.
+/// The state that the database and its sessions share.
 struct Shared {
     redb: redb::Database,
     commit_count: AtomicU64,
@@ -39,7 +39,7 @@ struct Shared {
 struct RedbSession {
     shared: Arc<Shared>,
     view: Option<View>,
-    /// What is lent: a value, or the entry of a scan.
+    /// The value that is lent.
     value: Option<AccessGuard<'static, Slice>>,
     entry: Option<(AccessGuard<'static, Slice>, AccessGuard<'static, Slice>)>,
     scan: Option<Scan>,

@@ -66,7 +66,7 @@ struct Experiment {
     real: usize,
 }
 
-/// What experiments showed.
+/// The results of experiments.
 #[derive(Default)]
 struct Shown {
     real: u32,

@@ -14,21 +14,21 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use analysis::compare::{CompareOptions, ComparedStep, THROUGHPUT, Verdict, compare};
-use analysis::figures::{Figures, Row, STEADINESS, StartedCell, TYPICAL_RATE, TurnBlock};
+use analysis::figures::{Figures, HalfBlock, Row, STEADINESS, StartedCell, TYPICAL_RATE};
 use machine::{BASE, Random};
 use record::{CellKey, Status, StepKind};
 
 /// Simulated runs for each figure.
 const RUNS: u32 = 1000;
 
-/// Blocks of each step: a step of four seconds, of which each turn takes 20 ms.
-const BLOCKS: u32 = 100;
+/// Turns of each target in a step of four seconds.
+const TURNS: u32 = 200;
 
-/// The time that a block gives to each target, in seconds.
-const BLOCK_SECONDS: f64 = 0.04;
+/// The length of a turn, in seconds.
+const TURN_SECONDS: f64 = 0.02;
 
-/// The standard deviation of the logarithm of a block's rate.
-const BLOCK_NOISE: f64 = 0.03;
+/// The standard deviation of the logarithm of a turn's rate.
+const TURN_NOISE: f64 = 0.04;
 
 /// The standard deviation of the logarithm by which a start of a target differs from others.
 const START_NOISE: f64 = 0.003;
@@ -39,55 +39,54 @@ const PLANTED: f64 = 0.98;
 /// A disturbance of the turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Shape {
-    /// Nothing but the noise of blocks and starts.
+    /// Nothing but the noise of turns and starts.
     Quiet,
     /// Student's t with three degrees of freedom.
     HeavyTails,
-    /// One block of ten of either target loses half of its time or more.
+    /// One turn of ten of either target loses half of its time or more.
     Neighbor,
-    /// The same; in three repeats of ten, six blocks of ten.
+    /// The same; in three repeats of ten, six turns of ten.
     BusyRepeats,
     /// Both get 20 % slower until the step ends.
     Drift,
-    /// The machine wanders: from block to block its level changes by 2 %.
+    /// The machine wanders: from turn to turn its level changes by 2 %.
     Wandering,
-    /// Half of the blocks of either target are 5 % slower.
+    /// Half of the turns of either target are 5 % slower.
     TwoModes,
     /// Half of the starts of either target are 3 % slower, in all steps.
     ModesOfStarts,
-    /// One block of twenty of the target loses 80 % of its time, and none of the base.
+    /// One turn of twenty of the target loses 80 % of its time, and none of the base.
     StallsOfTarget,
-    /// One block of twenty of the base loses 80 %, and three of the target.
+    /// One turn of twenty of the base loses 80 %, and three of the target.
     MoreStallsOfTarget,
-    /// The last step has ten times the noise of blocks.
+    /// The last step has ten times the noise of turns.
     UnlikeSteps,
-    /// Twelve steps, of which the last two have ten times the noise of blocks and of starts.
+    /// Twelve steps, of which the last two have ten times the noise of turns and of starts.
     TwoUnlikeOfTwelve,
-    /// 24 steps, of which the last three have five times the noise of blocks and of starts.
+    /// 24 steps, of which the last three have five times the noise of turns and of starts.
     ThreeUnlikeOf24,
-    /// Each operation takes a third of a turn, so that a block has six of them. A turn ends with its
-    /// last operation.
+    /// A turn has six operations, and ends with the last of them.
     LongOperations,
-    /// In one repeat of three, the target does nothing in three blocks of ten.
+    /// In one repeat of three, the target does nothing in three turns of ten.
     StandsStill,
 }
 
 const SHAPES: [(&str, Shape); 15] = [
-    ("noise of 3 % in blocks and 0.3 % in starts", Shape::Quiet),
+    ("noise of 4 % in turns and 0.3 % in starts", Shape::Quiet),
     ("heavy tails", Shape::HeavyTails),
-    ("a neighbor takes half or more of one block in ten", Shape::Neighbor),
+    ("a neighbor takes half or more of one turn in ten", Shape::Neighbor),
     ("the same, and six in ten in three repeats of ten", Shape::BusyRepeats),
     ("both get 20 % slower within the step", Shape::Drift),
-    ("the machine wanders by 2 % from block to block", Shape::Wandering),
-    ("half of the blocks are 5 % slower", Shape::TwoModes),
+    ("the machine wanders by 2 % from turn to turn", Shape::Wandering),
+    ("half of the turns are 5 % slower", Shape::TwoModes),
     ("half of the starts are 3 % slower", Shape::ModesOfStarts),
-    ("the target stalls in one block of 20", Shape::StallsOfTarget),
-    ("the base stalls in one block of 20, the target in three", Shape::MoreStallsOfTarget),
+    ("the target stalls in one turn of 20", Shape::StallsOfTarget),
+    ("the base stalls in one turn of 20, the target in three", Shape::MoreStallsOfTarget),
     ("one step of five has ten times the noise", Shape::UnlikeSteps),
     ("two steps of twelve have ten times the noise", Shape::TwoUnlikeOfTwelve),
     ("three steps of 24 have five times the noise", Shape::ThreeUnlikeOf24),
-    ("six operations in a block", Shape::LongOperations),
-    ("in one repeat of three, the target stands still in three blocks of ten", Shape::StandsStill),
+    ("six operations in a turn", Shape::LongOperations),
+    ("in one repeat of three, the target stands still in three turns of ten", Shape::StandsStill),
 ];
 
 impl Shape {
@@ -129,7 +128,7 @@ const TARGET: &str = "new.base";
 struct Truth {
     shape: Shape,
     repeats: u32,
-    /// Target / base in the first step, in each block that nothing disturbs.
+    /// Target / base in the first step, in each turn that nothing disturbs.
     ratio: f64,
 }
 
@@ -149,11 +148,11 @@ impl Truth {
                     let rate = 10_000.0 * ratio * (start + of_step).exp();
 
                     let is_base = target == BASE;
-                    let blocks = machine.iter().enumerate().map(|(number, level)| {
+                    let turns = machine.iter().enumerate().map(|(number, level)| {
                         let own = self.disturbed(is_base, is_busy, step, random);
-                        self.block(number as u32, rate * level.exp() * own)
+                        self.turn(number as u32, rate * level.exp() * own)
                     });
-                    figures.rows.push(row(target, repeat, step, blocks.collect()));
+                    figures.rows.push(row(target, repeat, step, turns.collect()));
                 }
             }
 
@@ -170,14 +169,14 @@ impl Truth {
         if is_slow { -0.03 } else { 0.0 }
     }
 
-    /// Returns the logarithm of what the machine does in each block, to both targets.
+    /// Returns the logarithm of what the machine does to both targets, turn by turn.
     fn levels_of_machine(self, random: &mut Random) -> Vec<f64> {
         let mut level = 0.0;
         let mut levels = Vec::new();
-        for block in 0..BLOCKS {
+        for turn in 0..TURNS {
             match self.shape {
                 Shape::Wandering => level += 0.02 * random.normal(),
-                Shape::Drift => level = -0.2 * f64::from(block) / f64::from(BLOCKS),
+                Shape::Drift => level = -0.2 * f64::from(turn) / f64::from(TURNS),
                 _ => level = 0.05 * random.normal(),
             }
             levels.push(level);
@@ -185,9 +184,9 @@ impl Truth {
         levels
     }
 
-    /// Returns what happens to one target alone in a block, as a factor of its rate.
+    /// Returns what happens to one target alone in a turn, as a factor of its rate.
     fn disturbed(self, is_base: bool, is_busy: bool, step: usize, random: &mut Random) -> f64 {
-        let noise = (self.shape.noise_scale(step) * BLOCK_NOISE * random.normal()).exp();
+        let noise = (self.shape.noise_scale(step) * TURN_NOISE * random.normal()).exp();
 
         let stall_share = match (self.shape, is_base) {
             (Shape::StallsOfTarget, false) | (Shape::MoreStallsOfTarget, true) => 0.05,
@@ -199,7 +198,7 @@ impl Truth {
         }
 
         match self.shape {
-            Shape::HeavyTails => (BLOCK_NOISE * random.student3()).exp(),
+            Shape::HeavyTails => (TURN_NOISE * random.student3()).exp(),
             Shape::Neighbor | Shape::BusyRepeats => {
                 let is_so_busy = is_busy && self.shape == Shape::BusyRepeats;
                 let share = if is_so_busy { 0.6 } else { 0.1 };
@@ -213,16 +212,18 @@ impl Truth {
         }
     }
 
-    fn block(self, number: u32, rate: f64) -> TurnBlock {
-        let scale = if self.shape == Shape::LongOperations { 6.0 / 400.0 } else { 1.0 };
+    fn turn(self, number: u32, rate: f64) -> HalfBlock {
+        let operations_of_turn = 10_000.0 * TURN_SECONDS;
+        let scale =
+            if self.shape == Shape::LongOperations { 6.0 / operations_of_turn } else { 1.0 };
         let rate = scale * rate;
 
-        // The operations in flight end after the time of the turns is up.
-        let operations = (rate * BLOCK_SECONDS).ceil();
-        let seconds = if operations > 0.0 { operations / rate } else { BLOCK_SECONDS };
-        TurnBlock {
-            block: number,
-            turns: 2,
+        // The operations in flight end after the time of the turn is up.
+        let operations = (rate * TURN_SECONDS).ceil();
+        let seconds = if operations > 0.0 { operations / rate } else { TURN_SECONDS };
+        HalfBlock {
+            block: number / 2,
+            half: number % 2,
             seconds,
             operations: operations as u64,
             cpu_seconds: None,
@@ -230,9 +231,9 @@ impl Truth {
     }
 }
 
-fn row(target: &str, repeat: u32, step: usize, blocks: Vec<TurnBlock>) -> Row {
-    let operations: u64 = blocks.iter().map(|block| block.operations).sum();
-    let seconds: f64 = blocks.iter().map(|block| block.seconds).sum();
+fn row(target: &str, repeat: u32, step: usize, turns: Vec<HalfBlock>) -> Row {
+    let operations: u64 = turns.iter().map(|turn| turn.operations).sum();
+    let seconds: f64 = turns.iter().map(|turn| turn.seconds).sum();
     let rate = operations as f64 / seconds;
     Row {
         cell: CellKey::new(target, None, 1, repeat),
@@ -243,14 +244,14 @@ fn row(target: &str, repeat: u32, step: usize, blocks: Vec<TurnBlock>) -> Row {
         status: Status::Complete,
         seconds,
         valid: true,
-        turns: Some(2 * BLOCKS),
+        turns: Some(TURNS),
         metrics: BTreeMap::from([
             ("qps", Some(rate)),
             // Of the base, only the level matters: that of the target is a multiple of it.
             (TYPICAL_RATE, Some(rate)),
             (STEADINESS, Some(1.0)),
         ]),
-        turn_blocks: blocks,
+        half_blocks: turns,
         ..Row::default()
     }
 }

@@ -253,7 +253,7 @@ impl LookAfter {
     }
 }
 
-/// What many runs decided about one comparison.
+/// The decisions of many runs about one comparison.
 #[derive(Default)]
 struct Decided {
     /// The mean number of repeats.

@@ -190,7 +190,7 @@ fn passes_of_gate(truth: Truth) -> f64 {
     passes.count() as f64 / f64::from(TABLE_RUNS)
 }
 
-/// What comparisons of many simulated runs claim: shares of the runs.
+/// The claims of comparisons of many simulated runs: shares of the runs.
 #[derive(Default)]
 struct Claims {
     /// Runs that call anything different.

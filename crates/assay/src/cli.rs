@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use ::conform::CHECK_COMMAND;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use inquiry::compare::arguments::Base;
 use probe::{FLOOR_DEPTH_MAX, FloorRequest};
 use runner::{CELL_COMMAND, LIBRARY_COMMAND};
 
@@ -213,6 +214,9 @@ pub struct ShowArgs {
     /// `plans` or `engine-status`; may be repeated
     #[arg(long = "table", value_name = "NAME", conflicts_with = "between")]
     pub tables: Vec<String>,
+    /// Shows each repeat in the tables, instead of the median of a target's repeats with its spread
+    #[arg(long, conflicts_with = "between")]
+    pub each: bool,
     /// Shows only how the settings of two targets differ
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     pub between: Option<Vec<String>>,
@@ -241,6 +245,10 @@ pub struct ReportArgs {
     /// The run directories
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
+    /// The target to compare the others with [default: that of the first run's plan]. With an engine
+    /// or a build as GROUP, the base of only that group's targets; may be repeated
+    #[arg(long = "base", value_name = "[GROUP=]TARGET")]
+    pub bases: Vec<Base>,
     /// The file to write [default: `report.html` in the first run directory]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,

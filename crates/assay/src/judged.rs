@@ -1,5 +1,5 @@
-//! What a run until all is decided says after each repeat: which comparisons are decided, and how
-//! long the rest would take.
+//! The report of a run until all is decided after each repeat: which comparisons are decided, and
+//! how long the rest would take.
 
 use analysis::compare::{Decision, REPEATS_CAP, Verdict};
 use record::CellKey;

@@ -73,7 +73,7 @@ pub fn style() -> TableStyle {
         color: has_color(&stdout),
         width: width.flatten(),
         unicode: stdout.is_terminal() && is_utf8(),
-        all_settings: false,
+        ..TableStyle::default()
     }
 }
 
@@ -88,7 +88,7 @@ fn is_utf8() -> bool {
     })
 }
 
-/// What the command line says about colors.
+/// The choice of colors on the command line.
 static COLORS: OnceLock<Colors> = OnceLock::new();
 
 /// Colors text from now on as the command line says.

@@ -1,4 +1,4 @@
-//! What a run has measured so far: the cells that have ended, and the throughput of each target
+//! The results of a run so far: the cells that have ended, and the throughput of each target
 //! relative to the base.
 //!
 //! The record is read between cells, because cells run in other processes too, and earlier
@@ -17,13 +17,16 @@ use crate::throughput::EndedThroughput;
 /// The maximum number of targets that a line names; of more it has the range.
 const NAMED_MAX: usize = 5;
 
-/// What a run has measured so far.
+/// The results of a run so far.
 #[derive(Default)]
 pub struct SoFar {
     /// The run's directory; `None` before the run begins, and in the process of a cell.
     directory: Option<PathBuf>,
-    /// The target that others are compared with, from [`Run::measured_base`].
+    /// The target that others are compared with, from [`Run::replace_unmeasured_bases`]; of several
+    /// bases all, as in `a and b`.
     base: String,
+    /// The base of each target, if there are several.
+    bases: BTreeMap<String, String>,
     /// The run searches for the highest rate of each target, so that throughput is as requested.
     is_search: bool,
     ended: Vec<EndedCell>,
@@ -31,7 +34,7 @@ pub struct SoFar {
     shown: Option<String>,
 }
 
-/// What was known of a run at some time.
+/// The state of a run at some time.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct SoFarSnapshot {
     /// The target that others are compared with.
@@ -54,7 +57,7 @@ pub struct EndedCell {
 pub struct EndedStep {
     pub name: String,
     pub per_second: f64,
-    /// What is counted per second.
+    /// The name of what is counted per second.
     pub unit: String,
     /// The step is complete and valid.
     pub is_valid: bool,
@@ -77,8 +80,18 @@ impl SoFar {
     /// Takes note of a run.
     pub fn begin(&mut self, run: &Run, directory: &RunDir) {
         self.directory = Some(directory.path().to_owned());
-        let base = run.measured_base(|target| run.has_cell_of(target));
-        self.base = base.unwrap_or_default().to_owned();
+        let mut measured = run.clone();
+        measured.replace_unmeasured_bases(|target| run.has_cell_of(target));
+        self.bases.clear();
+        self.base.clone_from(&measured.base);
+        if !measured.bases.is_empty() {
+            let names: Vec<&str> = measured.bases.iter().map(|base| base.target.as_str()).collect();
+            self.base = names.join(" and ");
+            for target in &measured.targets {
+                let base = measured.base_of(target).map(str::to_owned);
+                self.bases.extend(base.map(|base| (target.name.clone(), base)));
+            }
+        }
         self.is_search = run.search.is_some();
     }
 
@@ -130,9 +143,11 @@ impl SoFar {
             return Vec::new();
         }
 
-        let base = self.base.as_str();
         let mut found: Vec<RelativeRepeats> = Vec::new();
-        for ended in self.ended.iter().filter(|ended| ended.cell.target != base) {
+        for ended in &self.ended {
+            let Some(base) = self.base_of(&ended.cell.target) else {
+                continue;
+            };
             let of_base = ended.cell.of_target(base);
             let Some(of_base) = self.ended.iter().find(|other| other.cell == of_base) else {
                 continue;
@@ -147,6 +162,12 @@ impl SoFar {
         }
 
         found.iter().filter_map(RelativeRepeats::relative).collect()
+    }
+
+    /// Returns the other target that a target is compared with.
+    fn base_of(&self, target: &str) -> Option<&str> {
+        let base = if self.bases.is_empty() { &self.base } else { self.bases.get(target)? };
+        (base != target).then_some(base)
     }
 
     /// Returns a line about the comparison so far; `None` if it is the last one again, or if

@@ -4,7 +4,7 @@ use load::OpCount;
 use record::{Step, StepKind};
 use words::{OpRole, plural_of};
 
-/// What the throughput of a step counts.
+/// The operations or rows that the throughput of a step counts.
 pub struct Throughput {
     /// The kind of operation.
     pub kind: String,

@@ -117,7 +117,7 @@ struct Unpacked {
     artifacts: Vec<Artifact>,
     /// The end of the default name, after product and version.
     suffix: String,
-    /// How it was compiled, if it was.
+    /// The compilation, if there was one.
     compiled: Option<Compiled>,
     /// The downloads to delete once the build is in the store.
     downloads: Option<PathBuf>,

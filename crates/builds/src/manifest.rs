@@ -45,10 +45,10 @@ pub struct Manifest {
     /// The path that the engine needs: a folder with programs, or a library. It is relative to the
     /// build's folder, or absolute for a registered directory.
     pub path: PathBuf,
-    /// How the build was made, if Assay made it from a commit.
+    /// The recipe and the commit, if Assay made the build from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
-    /// How the build was compiled, if Assay compiled a published source.
+    /// The compilation, if Assay compiled a published source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compiled: Option<Compiled>,
     /// The downloads that the build was unpacked from.
@@ -60,7 +60,7 @@ pub struct Manifest {
     pub files_sha256: Option<String>,
 }
 
-/// How a build was made from a commit.
+/// The way in which a build was made from a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
     /// The SHA-256 of everything that decides what the build is: see [`crate::Recipe`].
@@ -86,7 +86,7 @@ pub struct Made {
     pub duration_ms: u64,
 }
 
-/// How a published source was compiled.
+/// The way in which a published source was compiled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compiled {
     /// The first line that the compiler prints as its version.

@@ -24,9 +24,9 @@ const KEPT_BYTES: usize = 1 << 20;
 /// has started, in a group of its own, may hold the pipe for ever.
 const REST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How a process ended.
+/// The end of a process.
 pub(crate) struct Ended {
-    /// What it printed.
+    /// The standard output.
     pub(crate) output: Vec<u8>,
     /// The last line that it, or the library, wrote to standard error.
     message: String,

@@ -15,7 +15,7 @@ use words::{Durability, Random};
 use crate::child::{self, print_line};
 use crate::data;
 use crate::model::{Change, History};
-use crate::place::{Place, connect, difference, scanned, shown};
+use crate::place::{DatabasePlace, connect, difference, scanned, shown};
 use crate::{Part, TIME_MAX, Task, Verdict, claims};
 
 /// The most operations that are acknowledged before a process is killed.
@@ -61,7 +61,7 @@ pub(crate) fn check(
     Ok(Verdict::Passed)
 }
 
-/// How a process that writes ended.
+/// The end of a process that writes.
 enum Written {
     /// The process was killed after it had acknowledged all operations below this number.
     Killed { acknowledged: u64 },
@@ -114,7 +114,7 @@ fn kill_after(
     Ok(Written::Killed { acknowledged })
 }
 
-/// What a process that writes prints.
+/// A line that a process that writes prints.
 enum Line {
     /// The number of an operation that is acknowledged.
     Acknowledged(u64),
@@ -157,7 +157,11 @@ fn next_operation(output: &[u8]) -> Option<u64> {
 
 /// Writes operations until the process is killed, and prints the number of each one that is
 /// acknowledged.
-pub(crate) fn write(place: &Place, durability: Durability, from: u64) -> anyhow::Result<()> {
+pub(crate) fn write(
+    place: &DatabasePlace,
+    durability: Durability,
+    from: u64,
+) -> anyhow::Result<()> {
     let verdict = match write_on(place, durability, from) {
         Ok(verdict) => verdict,
         Err(error) => Verdict::Failed(format!("{error:#}")),
@@ -166,7 +170,7 @@ pub(crate) fn write(place: &Place, durability: Durability, from: u64) -> anyhow:
 }
 
 /// Writes operations until the process is killed. Returns only why the adapter can't be tested.
-fn write_on(place: &Place, durability: Durability, from: u64) -> anyhow::Result<Verdict> {
+fn write_on(place: &DatabasePlace, durability: Durability, from: u64) -> anyhow::Result<Verdict> {
     if !claims(&place.library, durability) {
         let what = format!("the adapter does not claim the durability `{}`", durability.name());
         return Ok(Verdict::NotApplicable(what));
@@ -196,7 +200,7 @@ fn write_on(place: &Place, durability: Durability, from: u64) -> anyhow::Result<
 /// Opens the database after its process was killed, and compares it with what was acknowledged.
 /// Prints the operation from which writing can go on.
 pub(crate) fn read(
-    place: &Place,
+    place: &DatabasePlace,
     durability: Durability,
     acknowledged: u64,
 ) -> anyhow::Result<Verdict> {

@@ -9,7 +9,7 @@ use words::Random;
 
 use crate::Verdict;
 use crate::model::{Change, Entries, History, KEY_COUNT, key};
-use crate::place::{Place, connect, difference, scanned, shown, value_of, wrong};
+use crate::place::{DatabasePlace, connect, difference, scanned, shown, value_of, wrong};
 
 /// The operations that fill a database.
 pub(crate) const OPERATIONS: u64 = 1500;
@@ -42,7 +42,7 @@ pub(crate) fn write(
 }
 
 /// Fills a database with operations, and returns what it should have then.
-pub(crate) fn fill(place: &Place, database: &CustomEngine) -> anyhow::Result<Entries> {
+pub(crate) fn fill(place: &DatabasePlace, database: &CustomEngine) -> anyhow::Result<Entries> {
     let has_batches = !database.lacks().batches;
     let history = History::new(place.seed, has_batches);
     let mut session = connect(database)?;
@@ -52,7 +52,7 @@ pub(crate) fn fill(place: &Place, database: &CustomEngine) -> anyhow::Result<Ent
     Ok(history.after(OPERATIONS))
 }
 
-pub(crate) fn reads(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn reads(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let has_batches = !database.lacks().batches;
     let history = History::new(place.seed, has_batches);
@@ -89,7 +89,7 @@ fn compared(session: &mut CustomSession, entries: &Entries) -> anyhow::Result<Ve
     Ok(difference(session, entries)?.map_or(Verdict::Passed, Verdict::Failed))
 }
 
-pub(crate) fn deletes(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn deletes(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let mut entries = fill(place, &database)?;
     let mut session = connect(&database)?;
@@ -108,7 +108,7 @@ pub(crate) fn deletes(place: &Place) -> anyhow::Result<Verdict> {
     compared(&mut session, &entries)
 }
 
-pub(crate) fn sizes(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn sizes(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let mut session = connect(&database)?;
     let mut random = Random::stream(place.seed, &[2]);
@@ -134,7 +134,7 @@ pub(crate) fn sizes(place: &Place) -> anyhow::Result<Verdict> {
     compared(&mut session, &entries)
 }
 
-pub(crate) fn scans(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn scans(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let mut session = connect(&database)?;
     if !scanned(&mut session, &[], Direction::Forward, 10)?.is_empty() {
@@ -189,7 +189,7 @@ fn differs(
     )))
 }
 
-pub(crate) fn batches(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn batches(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     if database.lacks().batches {
         return Ok(Verdict::NotApplicable("the adapter has no atomic batches".into()));
@@ -219,7 +219,7 @@ pub(crate) fn batches(place: &Place) -> anyhow::Result<Verdict> {
     compared(&mut session, &entries)
 }
 
-pub(crate) fn several(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn several(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     if database.lacks().reads_of_several {
         return Ok(Verdict::NotApplicable("the adapter can't read several keys at once".into()));

@@ -26,7 +26,7 @@ use engine::custom::CustomLibrary;
 use serde::{Deserialize, Serialize};
 use words::Durability;
 
-use place::Place;
+use place::DatabasePlace;
 
 /// The hidden command by which the program runs one check: `conform-check CHECK` with its task as
 /// JSON on standard input.
@@ -35,7 +35,7 @@ pub const CHECK_COMMAND: &str = "conform-check";
 /// The time after which a check has failed.
 const TIME_MAX: Duration = Duration::from_secs(120);
 
-/// What is tested, and how.
+/// The adapter to test, with the checks and their options.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The program that runs checks in processes of their own: this one.
@@ -52,7 +52,7 @@ pub struct Request {
     pub only: Vec<String>,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -66,12 +66,12 @@ pub enum Verdict {
 
 /// A check that has ended.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
+pub struct EndedCheck {
     /// The name of the check.
     pub check: &'static str,
     /// The promise, as a sentence.
     pub promise: &'static str,
-    /// What it found.
+    /// Its result.
     pub verdict: Verdict,
     /// The time that it took.
     pub seconds: f64,
@@ -86,7 +86,7 @@ struct Check {
 
 enum Kind {
     /// Runs in one process with the library.
-    Inside(fn(&Place) -> anyhow::Result<Verdict>),
+    Inside(fn(&DatabasePlace) -> anyhow::Result<Verdict>),
     /// Runs a process that writes with a durability, and kills it.
     Crash(Durability),
 }
@@ -94,7 +94,7 @@ enum Kind {
 const fn inside(
     name: &'static str,
     promise: &'static str,
-    check: fn(&Place) -> anyhow::Result<Verdict>,
+    check: fn(&DatabasePlace) -> anyhow::Result<Verdict>,
 ) -> Check {
     Check { name, promise, kind: Kind::Inside(check) }
 }
@@ -145,7 +145,7 @@ const CHECKS: &[Check] = &[
     inside("sync", "`sync` waits for the device", sync::database),
 ];
 
-/// What a process does in a check.
+/// The task of a process in a check.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Task {
     library: PathBuf,
@@ -176,7 +176,10 @@ pub fn checks() -> impl Iterator<Item = (&'static str, &'static str)> {
 ///
 /// # Errors
 /// The library can't be tested: the file does not exist, or a process can't be started.
-pub fn run(request: &Request, ended: &mut dyn FnMut(&Outcome)) -> anyhow::Result<Vec<Outcome>> {
+pub fn run(
+    request: &Request,
+    ended: &mut dyn FnMut(&EndedCheck),
+) -> anyhow::Result<Vec<EndedCheck>> {
     let library = fs_err::canonicalize(&request.library)?;
     let wanted = |check: &&Check| {
         request.only.is_empty() || request.only.iter().any(|name| name == check.name)
@@ -188,7 +191,7 @@ pub fn run(request: &Request, ended: &mut dyn FnMut(&Outcome)) -> anyhow::Result
         let verdict = check.verdict(request, &library)?;
         let seconds = began.elapsed().as_secs_f64();
 
-        let outcome = Outcome { check: check.name, promise: check.promise, verdict, seconds };
+        let outcome = EndedCheck { check: check.name, promise: check.promise, verdict, seconds };
         ended(&outcome);
         let is_unusable = check.name == CHECKS[0].name && outcome.verdict.is_failure();
         outcomes.push(outcome);
@@ -231,17 +234,19 @@ pub fn run_check(name: &str, input: impl std::io::Read) -> anyhow::Result<()> {
     let task: Task = serde_json::from_reader(input)?;
     let verdict = match task.part {
         Part::Write { durability, from } => {
-            crash::write(&Place::of(&task)?, durability, from)?;
+            crash::write(&DatabasePlace::of(&task)?, durability, from)?;
             return Ok(());
         }
         Part::Read { durability, acknowledged } => {
             // A database that does not open is the adapter's failure, not one of this program.
-            Place::of(&task).and_then(|place| crash::read(&place, durability, acknowledged))
+            DatabasePlace::of(&task).and_then(|place| crash::read(&place, durability, acknowledged))
         }
         Part::Whole => {
             let check = CHECKS.iter().find(|check| check.name == name);
             match check.map(|check| &check.kind) {
-                Some(Kind::Inside(check)) => Place::of(&task).and_then(|place| check(&place)),
+                Some(Kind::Inside(check)) => {
+                    DatabasePlace::of(&task).and_then(|place| check(&place))
+                }
                 _ => anyhow::bail!("there is no check `{name}`"),
             }
         }

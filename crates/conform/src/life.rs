@@ -14,7 +14,7 @@ use words::Durability;
 use crate::Verdict;
 use crate::data::{fill, write};
 use crate::model::{Entries, History, KEY_COUNT, key};
-use crate::place::{Place, connect, difference, scanned, value_of};
+use crate::place::{DatabasePlace, connect, difference, scanned, value_of};
 
 /// An option that no engine has.
 const NO_OPTION: &str = "assay_no_such_option";
@@ -25,7 +25,7 @@ const OPENINGS: u32 = 8;
 /// The memory by which a round may grow: less than 64 bytes for each read.
 const GROWTH_BYTES_MAX: u64 = 1 << 20;
 
-pub(crate) fn table(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn table(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let text = place.library.version_text();
     let is_readable = !text.trim().is_empty() && !text.contains(char::is_control);
     if !is_readable {
@@ -36,7 +36,7 @@ pub(crate) fn table(place: &Place) -> anyhow::Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
-pub(crate) fn options(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn options(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let offered = place.library.durabilities();
     let config = LibraryConfig {
         set: vec![(NO_OPTION.to_owned(), "1".to_owned())],
@@ -56,7 +56,7 @@ pub(crate) fn options(place: &Place) -> anyhow::Result<Verdict> {
     }
 }
 
-pub(crate) fn reopens(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn reopens(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let has_batches = !database.lacks().batches;
     let history = History::new(place.seed, has_batches);
@@ -78,7 +78,7 @@ pub(crate) fn reopens(place: &Place) -> anyhow::Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
-pub(crate) fn creates(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn creates(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     // The folder of a database whose files are gone.
     place.create()?.stop()?;
     let folder = database_folder(place)?;
@@ -90,13 +90,13 @@ pub(crate) fn creates(place: &Place) -> anyhow::Result<Verdict> {
     }
 }
 
-fn database_folder(place: &Place) -> anyhow::Result<std::path::PathBuf> {
+fn database_folder(place: &DatabasePlace) -> anyhow::Result<std::path::PathBuf> {
     let mut entries = fs_err::read_dir(&place.directory)?;
     let folder = entries.next().context("the database has no folder")??;
     Ok(folder.path())
 }
 
-/// What a process uses.
+/// The resources that a process uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Use {
     resident_bytes: u64,
@@ -119,7 +119,7 @@ impl Use {
     }
 }
 
-pub(crate) fn leaks(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn leaks(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     fill(place, &database)?;
     let leak = leak_of_reads(&database)?;
@@ -154,7 +154,7 @@ fn leak_of_reads(database: &CustomEngine) -> anyhow::Result<Option<String>> {
 }
 
 /// Opens and closes a database again and again. Returns what is not given back.
-fn leak_of_databases(place: &Place) -> anyhow::Result<Option<String>> {
+fn leak_of_databases(place: &DatabasePlace) -> anyhow::Result<Option<String>> {
     place.open()?.stop()?;
     let before = Use::now()?;
     for _ in 0..OPENINGS {
@@ -191,7 +191,7 @@ fn read_round(database: &CustomEngine) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(crate) fn counters(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn counters(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let mut observer = database.observer();
     let mut before: Vec<Counter> = observer.counters()?;
@@ -241,7 +241,7 @@ fn fault_of(counter: &Counter, before: &[Counter]) -> Option<String> {
         .then(|| format!("the counter `{name}` shrank from {} to {}", earlier.value, counter.value))
 }
 
-pub(crate) fn idle(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn idle(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let entries: Entries = fill(place, &database)?;
     let limits = SettleLimits { at_least: Duration::ZERO, at_most: Duration::from_secs(60) };

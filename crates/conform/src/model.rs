@@ -1,4 +1,4 @@
-//! What is written, and what should be there afterward.
+//! The data that is written, and the data that should be there afterward.
 
 use std::collections::BTreeMap;
 

@@ -14,14 +14,14 @@ use crate::Task;
 use crate::model::Entries;
 
 /// The library, and where its database is.
-pub(crate) struct Place {
+pub(crate) struct DatabasePlace {
     pub(crate) library: Arc<CustomLibrary>,
     pub(crate) directory: PathBuf,
     pub(crate) options: Vec<(String, String)>,
     pub(crate) seed: u64,
 }
 
-impl Place {
+impl DatabasePlace {
     /// Loads the library of a task.
     pub(crate) fn of(task: &Task) -> anyhow::Result<Self> {
         Ok(Self {

@@ -8,7 +8,7 @@ use engine::{Direction, Engine as _, Error, KeyValueSession as _, Scan};
 
 use crate::Verdict;
 use crate::data::fill;
-use crate::place::{self, Place, connect, difference, shown, value_of};
+use crate::place::{self, DatabasePlace, connect, difference, shown, value_of};
 
 /// The threads that work side by side, and the keys that each writes.
 const THREADS: u64 = 4;
@@ -16,7 +16,7 @@ const KEYS_EACH: u64 = 1000;
 /// The attempts at a write that conflicts with others.
 const ATTEMPTS_MAX: u32 = 100_000;
 
-pub(crate) fn independent(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn independent(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let entries = fill(place, &database)?;
     let (mut first, mut second) = (connect(&database)?, connect(&database)?);
@@ -71,7 +71,7 @@ fn disturb(session: &mut CustomSession, key: &[u8], other: &[u8]) -> anyhow::Res
     Ok(())
 }
 
-pub(crate) fn fresh(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn fresh(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let (mut writer, mut reader) = (connect(&database)?, connect(&database)?);
     for number in 0..200_u32 {
@@ -96,7 +96,7 @@ pub(crate) fn fresh(place: &Place) -> anyhow::Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
-pub(crate) fn threads(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn threads(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let writers = u64::from(database.capabilities().writers_max).min(THREADS);
     let is_over = AtomicBool::new(false);
@@ -181,7 +181,7 @@ fn retried(mut write: impl FnMut() -> Result<(), Error>) -> anyhow::Result<()> {
     anyhow::bail!("a write conflicted with others {ATTEMPTS_MAX} times")
 }
 
-pub(crate) fn moves(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn moves(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let mut session = connect(&database)?;
     session.put(b"here", b"1")?;

@@ -17,7 +17,7 @@ use seccompiler::{
 };
 use words::Durability;
 
-use crate::place::{Place, connect};
+use crate::place::{DatabasePlace, connect};
 use crate::{Verdict, claims};
 
 /// The calls that wait for the device.
@@ -36,7 +36,7 @@ const SYNCS: [i64; 7] = [
 const WRITES: [i64; 5] =
     [libc::SYS_write, libc::SYS_pwrite64, libc::SYS_writev, libc::SYS_pwritev, libc::SYS_pwritev2];
 
-pub(crate) fn write(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn write(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let Some(database) = created(place)? else {
         return Ok(not_claimed());
     };
@@ -49,7 +49,7 @@ pub(crate) fn write(place: &Place) -> anyhow::Result<Verdict> {
     Ok(judged("a write that must survive the machine", result))
 }
 
-pub(crate) fn database(place: &Place) -> anyhow::Result<Verdict> {
+pub(crate) fn database(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let mut session = connect(&database)?;
     session.put(b"before", b"1").context("an entry can't be written")?;
@@ -68,7 +68,7 @@ pub(crate) fn database(place: &Place) -> anyhow::Result<Verdict> {
 }
 
 /// Creates a database whose writes survive the machine; `None` if the adapter does not claim that.
-fn created(place: &Place) -> anyhow::Result<Option<CustomEngine>> {
+fn created(place: &DatabasePlace) -> anyhow::Result<Option<CustomEngine>> {
     if !claims(&place.library, Durability::Machine) {
         return Ok(None);
     }

@@ -1,12 +1,13 @@
-//! What a design can't tell apart: which interactions of two factors are mixed with which effects.
+//! Effects that a design can't tell apart: which interactions of two factors are mixed with which
+//! effects.
 
 use crate::Design;
 use crate::model::{Effect, Weights, main_effects, weights};
 
-/// What is below this share is a rounding error.
+/// Smaller shares are rounding errors.
 const TINY: f64 = 1e-6;
 
-/// What a design can tell.
+/// The effects that a design keeps apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
     /// Effects of factors are mixed with interactions of two others (resolution III).
@@ -37,7 +38,7 @@ pub struct InteractionGroup {
     pub pairs: Vec<[usize; 2]>,
 }
 
-/// What is mixed with what.
+/// The effects and interactions that a design mixes with each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Confounding {
     /// The effects of factors, each with the interactions that it may be instead.
@@ -45,7 +46,7 @@ pub struct Confounding {
     /// The interactions that can be estimated; empty if those are mixed with each other in parts,
     /// as in Plackett-Burman designs.
     pub groups: Vec<InteractionGroup>,
-    /// What the design can tell.
+    /// The effects that the design keeps apart.
     pub resolution: Resolution,
 }
 

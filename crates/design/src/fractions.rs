@@ -3,9 +3,9 @@
 
 use crate::Levels;
 
-/// How many words of length 3 and 4 a regular fraction has: three or four factors whose levels
-/// determine each other. Without words of length 3, main effects are clear of interactions of two
-/// factors; without those of length 4, these are clear of each other.
+/// The numbers of words of length 3 and 4 that a regular fraction has: three or four factors whose
+/// levels determine each other. Without words of length 3, main effects are clear of interactions
+/// of two factors; without those of length 4, these are clear of each other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ShortWords {
     of_three: usize,

@@ -18,12 +18,12 @@ mod fractions;
 mod generate;
 mod model;
 mod optimal;
+mod request;
 
 pub use confounding::{Confounding, InteractionGroup, Mixed, Resolution};
-pub use generate::{
-    DesignError, Exclusion, FACTORS_MAX, Kind, Request, TARGET_COUNTS, TARGETS_MAX, generate,
-};
+pub use generate::generate;
 pub use model::{Effect, Weights, weights};
+pub use request::{DesignError, Exclusion, FACTORS_MAX, Kind, Request, TARGET_COUNTS, TARGETS_MAX};
 
 /// The levels of all factors in one target: an index for each factor.
 pub type Levels = Vec<usize>;

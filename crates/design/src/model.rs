@@ -12,7 +12,7 @@ pub enum Effect {
         /// The level.
         level: usize,
     },
-    /// How far the effect of one factor with two levels depends on another one: half of the
+    /// The dependence of one factor's effect on another factor, both with two levels: half of the
     /// difference between its effects at the other's two levels.
     Interaction([usize; 2]),
 }

@@ -4,8 +4,8 @@
 use words::Random;
 
 use crate::Levels;
-use crate::generate::Exclusion;
 use crate::model::main_effects;
+use crate::request::Exclusion;
 
 /// The searches from random beginnings; more seldom find a better design.
 const SEARCHES: u64 = 10;

@@ -32,7 +32,7 @@ const OPERATIONS: u64 = 1_000;
 /// The entries of a scan.
 const ENTRIES: u64 = 100;
 
-/// What a turn does.
+/// The operation of a turn.
 #[derive(Clone, Copy)]
 enum Operation {
     Read,

@@ -1,5 +1,5 @@
 //! Measures what the begin and the end of a turn cost: to freeze and thaw a server by each means,
-//! and to read what its processes use. The servers are PostgreSQL, and MySQL or MariaDB, with four
+//! and to read what its processes use and the host's counters. The servers are PostgreSQL, and MySQL or MariaDB, with four
 //! connections, idle and busy. Each column has the median and the largest of 500 times.
 //!
 //! Arguments: a build of PostgreSQL and one of MySQL or MariaDB; `distribution` by default.
@@ -21,7 +21,7 @@ use engine::limits::Limits;
 use engine::mysql::Mysql;
 use engine::postgres::Postgres;
 use engine::{Session, SqlEngine, StartOptions};
-use probe::TreeUse;
+use probe::{Sampler, Targets, TreeUse};
 
 const CONNECTIONS: u32 = 4;
 const ROUNDS: usize = 500;
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
 
     println!(
         "server      load  means                      freeze us     thaw us   answer us     \
-         read us   rescan us  threads"
+         read us   rescan us     host us  threads"
     );
     measure("PostgreSQL", build(0), "fsync = off\n", Postgres::start);
     measure("MySQL", build(1), "innodb_flush_log_at_trx_commit = 0\n", Mysql::start);
@@ -90,8 +90,10 @@ fn measure<S: SqlEngine>(
 fn measure_freezer<S: SqlEngine>(what: &str, server: &S, freezer: &mut Freezer, is_busy: bool) {
     let has_finished = AtomicBool::new(false);
     let mut asking = server.connect().unwrap();
-    let mut times = [const { Vec::new() }; 5];
+    let mut times = [const { Vec::new() }; 6];
     let mut tree = TreeUse::open(server.process_id().unwrap()).unwrap();
+    let files = Targets { data: server.storage().data, ..Targets::default() };
+    let mut host = Sampler::new(files).host_counters();
 
     std::thread::scope(|scope| {
         for _ in 0..CONNECTIONS {
@@ -118,6 +120,8 @@ fn measure_freezer<S: SqlEngine>(what: &str, server: &S, freezer: &mut Freezer, 
             let read = Instant::now();
             tree.rescan().unwrap();
             let rescanned = Instant::now();
+            host.read().unwrap();
+            let host_read = Instant::now();
             let thawing = Instant::now();
             freezer.thaw().unwrap();
             let thawed = Instant::now();
@@ -128,6 +132,7 @@ fn measure_freezer<S: SqlEngine>(what: &str, server: &S, freezer: &mut Freezer, 
             times[2].push(thawing.elapsed());
             times[3].push(read - reading);
             times[4].push(rescanned - read);
+            times[5].push(host_read - rescanned);
             std::thread::sleep(Duration::from_millis(2));
         }
         has_finished.store(true, Ordering::Relaxed);

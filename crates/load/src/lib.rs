@@ -51,19 +51,21 @@ mod run;
 mod start;
 mod step;
 mod supervise;
+mod system_clock;
 mod tally;
 mod thread_use;
 mod turns;
 mod worker;
 
-pub use clock::{Clock, SystemClock};
+pub use clock::{Clock, TurnClock};
 pub use collect::{ConnectionThreads, LatencyKind, OpCount, Progress, Sink};
 pub use merge::{ConnectionKinds, Merge};
 pub use run::run;
 pub use step::{Limits, StepEnd, StepOutcome, Totals};
+pub use system_clock::SystemClock;
 pub use tally::new_histogram;
 pub use thread_use::{ThreadMeter, own_cpu_wait_ns};
-pub use turns::{Gate, Turn, TurnClock, Work};
+pub use turns::{Gate, Turn, Work};
 
 /// Returns the message of a panic.
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

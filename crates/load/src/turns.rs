@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A connection passes its target's [`Gate`] before each operation. While the gate is closed, no
-//! operation is sent, and the target's [`TurnClock`] stands still. So everything that is measured
+//! operation is sent, and the target's [`TurnClock`](crate::TurnClock) stands still. So everything that is measured
 //! by that clock counts the target's own turns and nothing else: schedules, deadlines, seconds and
 //! latencies.
 
@@ -20,47 +20,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Clock, SystemClock};
+use crate::SystemClock;
 
 /// The value of [`Gate::stopped_at`] while the clock runs.
 const RUNS: u64 = u64::MAX;
-
-/// The clock of a target that takes turns. It stands still while the target's gate is closed.
-#[derive(Clone)]
-pub struct TurnClock {
-    gate: Arc<Gate>,
-}
-
-impl TurnClock {
-    /// Returns the clock of a gate.
-    pub fn new(gate: Arc<Gate>) -> Self {
-        Self { gate }
-    }
-
-    /// Waits while the clock stands still, but not longer than `at_most` of the host's time.
-    pub fn wait_while_stopped(&self, at_most: Duration) {
-        self.gate.wait_while_closed(at_most);
-    }
-}
-
-impl Clock for TurnClock {
-    const LONGEST_WAIT: Duration = Duration::from_millis(1);
-
-    #[inline(always)]
-    fn now(&self) -> u64 {
-        self.gate.now()
-    }
-
-    /// Sleeps until `at`, or until the gate closes.
-    fn sleep_until(&self, at: u64) {
-        self.gate.sleep_until(at);
-    }
-
-    #[inline(always)]
-    fn gate(&self) -> Option<&Gate> {
-        Some(&self.gate)
-    }
-}
 
 /// The gate that the connections of a target pass before each operation: open during the target's
 /// turns, closed between them.
@@ -90,7 +53,7 @@ struct Crew {
     held: usize,
     /// The sum of the times at which these arrived.
     arrived_ns: u64,
-    /// What the connections have done since the turn began.
+    /// The work of the connections since the turn began.
     done: Work,
     /// The same since the step began, by the number of the connection.
     done_before: BTreeMap<usize, Work>,
@@ -98,7 +61,7 @@ struct Crew {
     began_ns: u64,
 }
 
-/// What connections have done.
+/// The operations of connections, and the CPU time that they took.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// Operations that succeeded, by kind.
@@ -127,7 +90,7 @@ pub struct Turn {
     pub length_ns: u64,
     /// The time from then until the last connection had ended its operation.
     pub idle_ns: u64,
-    /// What the connections did.
+    /// The work of the connections.
     pub work: Work,
     /// The number of connections that have not ended the step.
     pub connection_count: usize,
@@ -138,7 +101,7 @@ pub struct Turn {
 impl Gate {
     /// Returns a closed gate. The target's clock shows what `clock` shows now.
     pub fn closed(clock: SystemClock) -> Arc<Self> {
-        let now = clock.now();
+        let now = clock.elapsed_ns();
         Arc::new(Self {
             clock,
             is_closed: AtomicBool::new(true),
@@ -162,7 +125,7 @@ impl Gate {
         crew.done = Work::default();
 
         // First the time that the clock stood still: until it runs, nobody looks at that.
-        self.stood_ns.store(self.clock.now() - stopped_at, Relaxed);
+        self.stood_ns.store(self.clock.elapsed_ns() - stopped_at, Relaxed);
         self.stopped_at.store(RUNS, Release);
         self.is_closed.store(false, Release);
         self.moved.notify_all();
@@ -211,7 +174,8 @@ impl Gate {
         self.is_closed.load(Relaxed)
     }
 
-    fn wait_while_closed(&self, at_most: Duration) {
+    /// Waits while the gate is closed, but not longer than `at_most` of the host's time.
+    pub(crate) fn wait_while_closed(&self, at_most: Duration) {
         let crew = self.crew();
         if self.is_closed() {
             let _ = self.moved.wait_timeout(crew, at_most);
@@ -260,19 +224,21 @@ impl Gate {
         }
     }
 
+    /// Returns the nanoseconds that the target's clock shows.
     #[inline(always)]
-    fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         let stopped_at = self.stopped_at.load(Acquire);
         if stopped_at != RUNS {
             return stopped_at;
         }
         // The host's clock first: if the target's clock stops and starts between the two readings,
         // the time is too early rather than too late.
-        let now = self.clock.now();
+        let now = self.clock.elapsed_ns();
         now.saturating_sub(self.stood_ns.load(Relaxed))
     }
 
-    fn sleep_until(&self, at: u64) {
+    /// Sleeps until the target's clock shows `at`, or until the gate closes.
+    pub(crate) fn sleep_until(&self, at: u64) {
         loop {
             let now = self.now();
             if now >= at || self.is_closed() {
@@ -310,7 +276,7 @@ mod tests {
     use workload::{Executed, Next, OpKind, OpRole, Program, Schedule, Task};
 
     use super::*;
-    use crate::{Limits, StepEnd};
+    use crate::{Clock as _, Limits, StepEnd, TurnClock};
 
     const OP: OpKind = OpKind::new("op", OpRole::Query);
 

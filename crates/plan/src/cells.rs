@@ -18,7 +18,7 @@ pub struct Cell {
     pub clients: u32,
     /// The number of the repeat, from 1. The cells of each kind are counted on their own.
     pub repeat: u32,
-    /// What it is measured for.
+    /// The purpose of its measurement.
     pub kind: CellKind,
 }
 
@@ -38,6 +38,18 @@ impl Plan {
     pub fn has_replicas(&self, target: &Target) -> bool {
         let build = &self.builds[target.build];
         self.configs[target.config].replicas > 0 || !build.replica_urls.is_empty()
+    }
+
+    /// Returns the index of the target that one is compared with: the base of its build, or else of
+    /// its engine, if the plan has several.
+    pub fn base_of(&self, target: &Target) -> Option<usize> {
+        if self.bases.is_empty() {
+            return Some(self.base);
+        }
+        let build = &self.builds[target.build];
+        let find = |name: &str| self.bases.iter().find(|base| base.group == name);
+        let base = find(&build.name).or_else(|| find(build.engine.name()))?;
+        Some(base.target)
     }
 
     /// Returns the targets and variants that have no cells together.

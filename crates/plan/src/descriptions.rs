@@ -1,4 +1,4 @@
-//! What keys of a plan mean, for its schema and for the tables of `docs/plan.md`.
+//! The meaning of a plan's keys, for its schema and for the tables of `docs/plan.md`.
 //!
 //! Tables that users know by an example in that document (builds, configs, tests) are not here.
 
@@ -82,7 +82,8 @@ descriptions! {
                 leaves them to the kernel, `\"pinned\"` puts those of each target on the same \
                 ones, `\"shuffled\"` draws them anew for each turn";
         "base" or "the first target"
-            => "the target that others are compared with";
+            => "the target that others are compared with; or [one for each engine or \
+                build](#several-bases)";
         "against-itself"
             => "a target to measure alone, twice: once more as `build.config-again`. Any \
                 difference between the two is noise. `assay run --aa` sets this key";

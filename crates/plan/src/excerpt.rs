@@ -5,16 +5,17 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::diagnostic::Place;
-use crate::document;
-use crate::reader::Context;
+use crate::reading::context::Context;
+use crate::reading::document;
+use crate::reading::overrides;
 use crate::spec::{
     Designed, ENV, Insert, InsertStepKind, KvStepKind, Plan, Reuse, Sysbench, SysbenchStepKind,
     Transactions, TransactionsStepKind, Workload,
 };
-use crate::tree::{Entry, Node, Table, Value};
-use crate::wording::{key_part, quoted};
-use crate::{overrides, variants};
+use crate::text::diagnostic::Place;
+use crate::text::tree::{Entry, Node, Table, Value};
+use crate::text::wording::{key_part, quoted};
+use crate::workloads::variants;
 
 /// The part of a plan that an excerpt keeps.
 #[derive(Clone, Debug)]

@@ -2,15 +2,17 @@
 //! and column.
 //!
 //! ```text
-//! plan file ──► document ──► tree ──► reader, value_kinds, quantity ──► insert, kv, sysbench, transactions ──┐
-//! --set     ──► overrides ───┘                                      └─► builds, configs, targets ────────────┴─► Plan ──► cells
-//!                                                                                                            └──► diagnostics ──► render
+//! plan file ──► document ──► tree ──► context, value_kinds, quantity ──► workloads ──┐
+//! --set     ──► overrides ───┘                                       └─► compared ───┴──► Plan ──► cells
+//!                                                                                    └──► diagnostics ──► render
 //! ```
 //!
-//! `document` parses TOML and keeps the place of every value; `overrides` applies `--set`
-//! arguments. The readers of each table take their values through `reader`, which reports what is
-//! wrong and notes the origin of every value. A plan that is not TOML is the only error that stops
-//! the reading. Nothing here does I/O.
+//! From the bottom up: `text` has the tree of a plan's values with the place of each, and the
+//! diagnostics that point there. `spec` has the resolved plan. `reading` takes values out of the
+//! tree: `document` parses TOML, `overrides` applies `--set` arguments, and `context` reports what
+//! is wrong with a value and notes its origin. `compared` reads the tables of what is compared, and
+//! `workloads` those of what is run. A plan that is not TOML is the only error that stops the
+//! reading. Nothing here does I/O.
 //!
 //! ```
 //! let text = "
@@ -34,69 +36,52 @@
 //! assert!(shown.contains("demo.toml:2:11") && shown.contains("did you mean `insert`?"));
 //! ```
 
-mod alone;
-mod builds;
+mod bases;
 mod cells;
-mod commits;
-mod configs;
-mod creation;
+mod compared;
 mod descriptions;
-mod diagnostic;
 #[cfg(test)]
 mod doc_tables;
-mod document;
 pub mod draft;
 mod excerpt;
-mod factors;
-mod insert;
-mod kv;
 mod needs;
-mod overrides;
-mod quantity;
-mod reader;
-mod render;
+mod reading;
 mod repeats;
 mod schema;
 mod spec;
-mod step;
-mod step_policy;
-pub mod sysbench;
-mod targets;
-pub mod transactions;
-mod tree;
+mod text;
 mod turns;
-mod value_kinds;
-mod variants;
-mod wording;
+mod workloads;
 
-pub use builds::BUNDLED;
 pub use cells::{Cell, NotApplicable};
-pub use diagnostic::{Diagnostic, Place, Severity, Span};
+pub use compared::builds::BUNDLED;
 pub use excerpt::{Excerpt, excerpt};
 pub use needs::WorkloadNeeds;
-pub use quantity::{parse_duration, parse_rate, parse_size};
-pub use reader::Resolved;
-pub use render::render;
+pub use reading::quantity::{parse_duration, parse_rate, parse_size};
 pub use repeats::{REPEATS_MAX, UNTIL_DECIDED};
 pub use schema::schema;
+pub use spec::sysbench::Distribution;
 pub use spec::*;
-pub use sysbench::Distribution;
-pub use wording::{key_part, quoted};
+pub use text::diagnostic::{Diagnostic, Place, Severity, Span};
+pub use text::render::render;
+pub use text::wording::{key_part, quoted};
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-use builds::DeclaredBuild;
-use configs::DeclaredConfig;
-use quantity::Quantity;
-use reader::{Context, Field, Section, ValueKind};
-use repeats::Repeats;
-use tree::{Entry, Node};
-use turns::TurnKind;
-use value_kinds::{
+use bases::{BaseChoices, Bases};
+use compared::builds::DeclaredBuild;
+use compared::{Compared, targets};
+use reading::context::{Context, Field, Section, ValueKind};
+use reading::quantity::Quantity;
+use reading::value_kinds::{
     Choice, Flag, IpAddress, Line, ListOf, Name, Optional, ReuseValue, Script, is_name,
 };
-use wording::code;
+use reading::{document, overrides};
+use repeats::Repeats;
+use text::tree::{Node, Table};
+use text::wording::code;
+use turns::TurnKind;
 use words::EngineInterface;
 
 /// The plan of `assay run` without a plan; its path is [`DEFAULT_PLAN_PATH`].
@@ -104,8 +89,6 @@ pub const DEFAULT_PLAN: &str = include_str!("default.toml");
 
 /// The name that messages show instead of a path for [`DEFAULT_PLAN`].
 pub const DEFAULT_PLAN_PATH: &str = "built-in plan";
-
-const WORKLOADS: [&str; 4] = ["insert", "kv", "sysbench", "transactions"];
 
 /// The most clients that a plan may ask for, more than any machine serves.
 pub const CLIENTS_MAX: u32 = 10_000;
@@ -151,7 +134,7 @@ pub fn parse(
 }
 
 /// Reads all of a plan. Reports what it can't read; returns `None` only where it can't continue.
-fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
+fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
     let section = &mut Section::new("", root, Place::Nowhere);
 
     // What is measured how often. Values are listed in the order in which they are read.
@@ -173,8 +156,8 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let profile = profile(cx, section);
     let exact = exact(cx, section);
     let alone = cx.given(section, "alone", &ListOf(Line, "a list of steps")).unwrap_or_default();
-    let in_sequence = workload(cx, section, largest_count(&clients));
-    let variants = alone::add_variants(cx, in_sequence, &alone);
+    let in_sequence = workloads::read(cx, section, largest_count(&clients));
+    let variants = workloads::alone::add_variants(cx, in_sequence, &alone);
 
     let is_against_itself = twin_node.is_some();
     let mut compared = Compared::read(cx, section, base_node.as_ref(), is_against_itself);
@@ -190,12 +173,16 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     repeats.check(cx, &targets, surroundings.reuse);
 
     let first = first_measured(cx, variants.as_deref(), &builds, &targets);
-    let base = match base_node {
+    let bases = match base_node {
         Some(node) if !is_against_itself => {
-            index_named(cx, base_at, "base", &node, &targets, are_known)
+            let are_designed = designed.is_some();
+            let choices =
+                BaseChoices { builds: &builds, targets: &targets, are_designed, are_known };
+            choices.read(cx, base_at, node)
         }
         _ => default_base(cx, base_at, first, &targets),
     };
+    let Bases { base, groups } = bases?;
 
     Some(Plan {
         name,
@@ -206,7 +193,8 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         turns,
         idle,
         placement,
-        base: base?,
+        base,
+        bases: groups,
         against_itself: is_against_itself,
         seed,
         data_dir: surroundings.data_dir,
@@ -227,66 +215,6 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         designed,
         resolved: std::mem::take(&mut cx.resolved),
     })
-}
-
-/// What a plan compares.
-struct Compared {
-    builds: Vec<DeclaredBuild>,
-    configs: Vec<DeclaredConfig>,
-    targets: Vec<Target>,
-    designed: Option<Designed>,
-    /// Nothing of it has an error, so that a name that is not among the targets is unknown.
-    are_known: bool,
-}
-
-impl Compared {
-    /// Reads builds and configs, and the targets that the plan lists or that a design makes of
-    /// factors. `base` is the value of the plan's key.
-    fn read(
-        cx: &mut Context<'_>,
-        section: &mut Section,
-        base: Option<&Node>,
-        is_against_itself: bool,
-    ) -> Self {
-        let errors = cx.errors();
-        let builds = builds::read(cx, section.take("build"));
-        let configs = configs::read(cx, section.take("config"), &builds);
-        let target = section.take("target").map(|entry| entry.node);
-        let entries = factors::DesignEntries {
-            design: section.take("design"),
-            factors: section.take("factors"),
-            base: base.cloned(),
-            target: target.as_ref().map(|node| node.place),
-        };
-        let mut compared =
-            Self { builds, configs, targets: Vec::new(), designed: None, are_known: false };
-
-        // A name that could not be read would be reported again as unknown.
-        if cx.errors() > errors {
-            return compared;
-        }
-
-        if entries.are_given() {
-            let made = factors::read(cx, entries, &compared.builds, &mut compared.configs);
-            if let Some(made) = made {
-                (compared.targets, compared.designed) = (made.targets, Some(made.designed));
-            }
-        } else {
-            compared.targets = targets::read(cx, target, &compared.parts());
-        }
-        compared.are_known = cx.errors() == errors;
-
-        // A plan against itself measures one of its targets; the others are not mistakes. Configs of
-        // a design may be levels.
-        if compared.are_known && !is_against_itself && compared.designed.is_none() {
-            targets::report_unused(cx, &compared.parts(), &compared.targets);
-        }
-        compared
-    }
-
-    fn parts(&self) -> targets::TargetParts<'_> {
-        targets::TargetParts { builds: &self.builds, configs: &self.configs }
-    }
 }
 
 /// Returns the largest number of clients; `None` if not all numbers could be read.
@@ -372,10 +300,10 @@ fn default_base(
     listed_at: usize,
     first: usize,
     targets: &[Target],
-) -> Option<usize> {
+) -> Option<Bases> {
     let target = targets.get(first)?;
     cx.resolve_at(listed_at, "base", Line.show(&target.name), Place::Nowhere);
-    Some(first)
+    Some(Bases { base: first, groups: Vec::new() })
 }
 
 /// Reads the table `[profile]`. Without it, no cell is profiled.
@@ -437,40 +365,6 @@ fn name_from(path: &str) -> String {
     let chars = stem.chars().map(|c| if is_plain(c) { c } else { '-' });
     let name: String = chars.take(64).collect();
     if is_name(&name) { name } else { "plan".to_owned() }
-}
-
-fn workload(
-    cx: &mut Context<'_>,
-    section: &mut Section,
-    clients_max: Option<u32>,
-) -> Option<Vec<Variant>> {
-    let Some(Entry { key_place, node, .. }) = section.take("workload") else {
-        report_no_workload(cx, Place::Nowhere);
-        return None;
-    };
-
-    let mut section = Section::of(cx, "workload", node)?;
-    let exclusive = ["a plan has one workload", "remove one of them, or write two plans"];
-    let entry =
-        section.take_one(cx, &WORKLOADS, exclusive, |cx| report_no_workload(cx, key_place))?;
-
-    let path = section.name_of(&entry.key);
-    variants::read(cx, &path, entry.node, |cx, node| match entry.key.as_str() {
-        "insert" => insert::read(cx, node, clients_max).map(Workload::Insert),
-        "kv" => kv::read(cx, node).map(Workload::Kv),
-        "sysbench" => sysbench::read(cx, node, clients_max).map(Workload::Sysbench),
-        _ => transactions::read(cx, node, clients_max).map(Workload::Transactions),
-    })
-}
-
-/// Reports a plan without a workload, or with an empty table of workloads at `place`.
-fn report_no_workload(cx: &mut Context<'_>, place: Place) {
-    const HELP: &str = "add `[workload.insert]` (the Insert Benchmark), `[workload.sysbench]` (the sysbench microbenchmarks), \
-         `[workload.kv]` (the key-value sequence), or `[workload.transactions]` with `use = \"tpcb\"`; the other keys have defaults";
-
-    cx.error("plan::missing-key", place, "the plan has no workload")
-        .label("this table is empty")
-        .help(HELP);
 }
 
 /// Reports builds that the workload can't run on.

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::diagnostic::Place;
-use crate::quantity::Quantity;
-use crate::reader::{Context, Section, ValueKind};
+use crate::reading::context::{Context, Section, ValueKind};
+use crate::reading::quantity::Quantity;
+use crate::reading::value_kinds::Choice;
 use crate::spec::{Order, Reuse, Target, UntilDecided};
-use crate::tree::Node;
-use crate::value_kinds::Choice;
-use crate::wording::{code, quoted};
+use crate::text::diagnostic::Place;
+use crate::text::tree::Node;
+use crate::text::wording::{code, quoted};
 
 /// The value of `repeats` of a run that adds repeats until all comparisons are decided.
 pub const UNTIL_DECIDED: &str = "until decided";

@@ -7,11 +7,11 @@ use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
 
-use crate::commits::{GIT, is_recipe_key};
-use crate::configs::FACTORS;
+use crate::compared::commits::{GIT, is_recipe_key};
+use crate::compared::options::FACTORS;
 use crate::descriptions::Description;
-use crate::document;
-use crate::reader::Context;
+use crate::reading::context::Context;
+use crate::reading::document;
 use crate::spec::ENV;
 
 /// Plans that together have every possible table.
@@ -211,7 +211,8 @@ fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
             json!({ "anyOf": [text, list] })
         }
         _ if above[0] == "build" => text,
-        "base" | "against-itself" | "load-with" | "sql" | "values" => text,
+        "base" => json!({ "anyOf": [text, map(text.clone())] }),
+        "against-itself" | "load-with" | "sql" | "values" => text,
         "builds" | "configs" => json!({ "type": "array", "items": text, "minItems": 1 }),
         "arguments" => map(json!({ "type": "integer" })),
         "parameters" => map(computed),

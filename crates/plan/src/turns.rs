@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::quantity::Quantity;
-use crate::reader::{Context, ValueKind};
+use crate::reading::context::{Context, ValueKind};
+use crate::reading::quantity::Quantity;
 use crate::spec::TurnLength;
-use crate::tree::{Node, Value};
-use crate::wording::quoted;
+use crate::text::tree::{Node, Value};
+use crate::text::wording::quoted;
 
 const OFF: &str = "off";
 const AUTO: &str = "auto";

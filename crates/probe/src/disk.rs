@@ -153,7 +153,7 @@ const FLUSHES: [DiskCounter; 2] = [
 ];
 
 /// A device, and its counters of milliseconds by their index in a line.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct CountedDevice {
     device: Device,
     times: [UnwrappedCounter; 17],
@@ -191,7 +191,7 @@ fn sum_counter(
 }
 
 /// The devices of the data, and the state of their counters.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Disks {
     /// The devices that contain the file systems.
     devices: Vec<CountedDevice>,

@@ -42,8 +42,10 @@ mod frequency;
 mod fsync;
 mod group;
 mod host;
+mod host_counters;
 mod network;
 mod parse;
+mod processes;
 mod sampler;
 mod scratch;
 mod source;
@@ -62,10 +64,12 @@ pub use floor::{FLOOR_DEPTH_MAX, FloorError, FloorRequest, measure_disk_floor};
 pub use fsync::measure_fsync;
 pub use group::{Group, Version};
 pub use host::{HostFacts, host, host_at};
-pub use sampler::{Sampler, Targets};
-pub use source::{
-    Proc, children_of, cpu_ticks, process_tree, state_and_parent, state_of_thread, threads_of,
+pub use host_counters::HostCounters;
+pub use processes::{
+    children_of, cpu_ticks, process_tree, state_and_parent, state_of_thread, threads_of,
 };
+pub use sampler::{Sampler, Targets};
+pub use source::Proc;
 pub use storage::storage_size;
 pub use system_calls::{CountedThreads, SystemCallCounting, SystemCallError, SystemCallEvents};
 pub use thread_states::{

@@ -13,7 +13,7 @@ const TRAFFIC: [ColumnIndex; 4] = [
 ];
 
 /// The interfaces whose counters are added.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Network {
     /// The interfaces of hardware, real or virtual. A bridge, a bond or a tunnel above them would
     /// count the same packets again. Empty in a container, whose interfaces are virtual: there

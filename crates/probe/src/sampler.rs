@@ -3,14 +3,11 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
-
 use crate::columns::{ColumnIndex, Sample};
-use crate::disk::Disks;
 use crate::frequency::Frequency;
 use crate::group::ServerGroup;
-use crate::network::Network;
-use crate::parse::{parse_cpu_ticks, parse_pressure, parse_process_io, required_value, value};
+use crate::host_counters::HostCounters;
+use crate::parse::{required_value, value};
 use crate::tree::Tree;
 use crate::{ProbeError, Proc, storage_size};
 
@@ -19,56 +16,12 @@ use crate::{ProbeError, Proc, storage_size};
 /// 10 s.
 const WALK_SPACING: u32 = 200;
 
-/// The columns of the times in `/proc/stat`, in order.
-const TIMES: [ColumnIndex; 8] = [
-    ColumnIndex::CpuUser,
-    ColumnIndex::CpuNice,
-    ColumnIndex::CpuSystem,
-    ColumnIndex::CpuIdle,
-    ColumnIndex::CpuIowait,
-    ColumnIndex::CpuIrq,
-    ColumnIndex::CpuSoftirq,
-    ColumnIndex::CpuSteal,
-];
-
-/// The lines of `/proc/stat` that every kernel has, and their columns.
-const SYSTEM: [(&str, ColumnIndex); 4] = [
-    ("ctxt", ColumnIndex::ContextSwitch),
-    (CREATED, ColumnIndex::Created),
-    ("procs_running", ColumnIndex::Runnable),
-    ("procs_blocked", ColumnIndex::Blocked),
-];
-
-/// The line of `/proc/stat` that counts the processes and threads created so far.
-const CREATED: &str = "processes";
-
 /// The lines of `/proc/meminfo` that every kernel has, and their columns.
 const MEMORY: [(&str, ColumnIndex); 4] = [
     ("MemFree", ColumnIndex::MemoryFree),
     ("Cached", ColumnIndex::MemoryCached),
     ("Dirty", ColumnIndex::MemoryDirty),
     ("Writeback", ColumnIndex::MemoryWriteback),
-];
-
-/// The lines of `/proc/vmstat`, their factors, and their columns. `pgpgin` and `pgpgout` count KiB,
-/// not pages.
-const PAGING: [(&str, u64, ColumnIndex); 6] = [
-    ("pgpgin", 1024, ColumnIndex::PageIn),
-    ("pgpgout", 1024, ColumnIndex::PageOut),
-    ("pswpin", 1, ColumnIndex::SwapIn),
-    ("pswpout", 1, ColumnIndex::SwapOut),
-    ("pgfault", 1, ColumnIndex::Fault),
-    ("pgmajfault", 1, ColumnIndex::MajorFault),
-];
-
-/// The files of `/proc/pressure`, their lines, and the lines' columns.
-const PRESSURE: [(&str, &[(&str, ColumnIndex)]); 3] = [
-    ("cpu", &[("some", ColumnIndex::PressureCpuSome)]),
-    ("io", &[("some", ColumnIndex::PressureIoSome), ("full", ColumnIndex::PressureIoFull)]),
-    (
-        "memory",
-        &[("some", ColumnIndex::PressureMemorySome), ("full", ColumnIndex::PressureMemoryFull)],
-    ),
 ];
 
 /// The processes and files that a sampler observes in addition to the host.
@@ -91,14 +44,11 @@ pub struct Sampler {
     page_bytes: u64,
     buffer: Vec<u8>,
     targets: Targets,
-    disks: Disks,
-    network: Network,
+    counters: HostCounters,
     frequency: Frequency,
     server: Option<Tree>,
     server_group: Option<ServerGroup>,
     sizes: Sizes,
-    /// The maxima of the times that may decrease.
-    idle_ns: [(ColumnIndex, u64); 2],
 }
 
 /// The sizes of the target's files, from the last walk over them.
@@ -125,7 +75,7 @@ impl Sampler {
 
     /// Returns a sampler of the files below another root.
     pub fn at(proc: Proc, targets: Targets) -> Self {
-        let disks = Disks::find(&proc, targets.data.iter().chain(&targets.logs));
+        let files = targets.data.iter().chain(&targets.logs);
         let mut sampler = Self {
             tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1),
             page_bytes: rustix::param::page_size() as u64,
@@ -133,12 +83,10 @@ impl Sampler {
             server: None,
             server_group: None,
             sizes: Sizes::default(),
-            idle_ns: [(ColumnIndex::CpuIdle, 0), (ColumnIndex::CpuIowait, 0)],
-            network: Network::find(&proc),
+            counters: HostCounters::at(proc.clone(), files),
             frequency: Frequency::find(&proc),
             proc,
             targets,
-            disks,
         };
         sampler.set_server(sampler.targets.server_pid);
         sampler
@@ -158,13 +106,18 @@ impl Sampler {
 
     /// Returns the names of the block devices whose counters the disk's columns sum.
     pub fn disks(&self) -> Vec<String> {
-        self.disks.names(&self.proc)
+        self.counters.disks.names(&self.proc)
     }
 
     /// Returns the reasons why the disk's columns are not applicable, or don't include a directory.
     /// Each reason is a sentence.
     pub fn notes(&self) -> &[String] {
-        &self.disks.notes
+        &self.counters.disks.notes
+    }
+
+    /// Returns a reader of the host's counters, of the same devices.
+    pub fn host_counters(&self) -> HostCounters {
+        self.counters.clone()
     }
 
     /// Takes one sample. A rate needs two; the first may be taken at any time before the step.
@@ -178,12 +131,9 @@ impl Sampler {
     /// sample, is not an error.
     pub fn sample(&mut self) -> Result<Sample, ProbeError> {
         let mut row = Sample::new();
-        let births = self.sample_system(&mut row)?;
+        let births = self.counters.sample(&mut row)?;
         self.sample_server(&mut row, births)?;
-        self.disks.sample(&self.proc, &mut self.buffer, &mut row)?;
-        self.network.sample(&self.proc, &mut self.buffer, &mut row)?;
         self.sample_memory(&mut row)?;
-        self.sample_pressure(&mut row)?;
 
         // Last, because these may take longest: the counters above should belong to one moment.
         let khz = self.frequency.sample(&self.proc, &mut self.buffer);
@@ -192,7 +142,7 @@ impl Sampler {
             row.set(ColumnIndex::Data, sizes.data);
             row.set(ColumnIndex::Log, sizes.logs);
         }
-        self.sample_own(&mut row)?;
+        self.counters.sample_own(&mut row)?;
         Ok(row)
     }
 
@@ -222,46 +172,8 @@ impl Sampler {
         Ok(())
     }
 
-    /// Samples assay's own process.
-    fn sample_own(&mut self, row: &mut Sample) -> Result<(), ProbeError> {
-        let io = self.proc.optional("proc/self/io", &mut self.buffer, parse_process_io)?;
-        row.set(ColumnIndex::AssayRead, io.map(|io| io.read_bytes));
-        row.set(ColumnIndex::AssayWrite, io.map(|io| io.write_bytes));
-
-        let cpu = clock_gettime(ClockId::ProcessCPUTime);
-        let cpu_ns = cpu.tv_sec.unsigned_abs() * 1_000_000_000 + cpu.tv_nsec.unsigned_abs();
-        row.set(ColumnIndex::AssayCpu, cpu_ns);
-        Ok(())
-    }
-
-    /// Samples CPU and processes of the host. Returns the count of processes and threads created so
-    /// far.
-    fn sample_system(&mut self, row: &mut Sample) -> Result<u64, ProbeError> {
-        let (proc, buffer) = (&self.proc, &mut self.buffer);
-        proc.required("proc/stat", buffer, |text| {
-            let ticks = parse_cpu_ticks(text)?;
-            for (index, column) in TIMES.into_iter().enumerate() {
-                // After a virtual machine's migration, some kernels report a steal time near 2^64.
-                let mut ns = ticks[index].saturating_mul(self.tick_ns);
-                // The kernel documents that idle times may decrease.
-                if let Some((_, max_ns)) = self.idle_ns.iter_mut().find(|(idle, _)| *idle == column)
-                {
-                    *max_ns = ns.max(*max_ns);
-                    ns = *max_ns;
-                }
-                row.set(column, ns);
-            }
-
-            for (key, column) in SYSTEM {
-                row.set(column, required_value(text, key)?);
-            }
-            required_value(text, CREATED)
-        })
-    }
-
     fn sample_memory(&mut self, row: &mut Sample) -> Result<(), ProbeError> {
-        let (proc, buffer) = (&self.proc, &mut self.buffer);
-        proc.required("proc/meminfo", buffer, |text| {
+        self.proc.required("proc/meminfo", &mut self.buffer, |text| {
             for (key, column) in MEMORY {
                 row.set(column, required_value(text, key)?);
             }
@@ -271,30 +183,7 @@ impl Sampler {
             let free = required_value(text, "SwapFree")?;
             row.set(ColumnIndex::SwapUsed, swap.saturating_sub(free));
             Ok(())
-        })?;
-
-        proc.optional("proc/vmstat", buffer, |text| {
-            for (key, factor, column) in PAGING {
-                row.set(column, value(text, key)?.map(|count| count * factor));
-            }
-            Ok(())
-        })?;
-        Ok(())
-    }
-
-    fn sample_pressure(&mut self, row: &mut Sample) -> Result<(), ProbeError> {
-        // If pressure stall information is off, these files exist but can't be read.
-        for (file, lines) in PRESSURE {
-            let name = format!("proc/pressure/{file}");
-            self.proc.optional(&name, &mut self.buffer, |text| {
-                for (key, column) in lines {
-                    let us = parse_pressure(text, key)?;
-                    row.set(*column, us.map(|us| us * 1000));
-                }
-                Ok(())
-            })?;
-        }
-        Ok(())
+        })
     }
 
     /// Returns the sizes of the files, from a new walk if one is due. `None` without files, or if

@@ -1,4 +1,5 @@
-//! What a server's processes use, in nanoseconds and single events, for spans as short as a turn.
+//! The resources that a server's processes use, in nanoseconds and single events, for spans as
+//! short as a turn.
 //!
 //! [`Sampler`](crate::Sampler) reads CPU time in ticks of 10 ms, which is enough for a second but
 //! not for a turn of 100 ms. The sources here are finer:
@@ -25,7 +26,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::group::Group;
 use crate::parse::{parse_context_switches, parse_faults, required_value};
-use crate::source::{process_tree, quick_process_tree, threads_of};
+use crate::processes::{process_tree, quick_process_tree, threads_of};
 use crate::{ProbeError, Proc};
 
 /// The use of resources since an unknown moment: only differences have a meaning.
@@ -77,7 +78,7 @@ pub struct TreeUse {
     /// `cpu.stat` of the control group that has only these processes.
     group_file: Option<GroupFile>,
     processes: Vec<Process>,
-    /// What processes and threads had used that have ended.
+    /// The use by processes and threads that have ended.
     ended: TreeReading,
     files: Files,
 }

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::directory::RUN_FILE;
-use crate::{FORMAT, FormatVersion};
+use crate::format::{FORMAT, FormatVersion};
+use crate::layout::RUN_FILE;
 
 /// A record that can't be written or read. Every error names the path.
 #[derive(Debug, thiserror::Error)]

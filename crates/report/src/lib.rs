@@ -82,7 +82,7 @@ pub use export::{
     gitlab_report, history_csv, judgements_markdown, junit, metric_table, step_table,
     verdict_table,
 };
-pub use model::comparison::{ComparedRun, Comparison, FactorEffects, effects_of_matrices};
+pub use model::comparison::{Across, ComparedRun, Comparison, FactorEffects, effects_of_matrices};
 pub use model::history::HistoryView;
 pub use model::number::{moment_of_seconds, rate_text};
 pub use model::outline::{Outline, RunState};
@@ -98,12 +98,14 @@ pub use printers::markdown::escaped as markdown_escaped;
 pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
 pub use printers::terminal::bundles::{BundleCommand, BundleFacts, BundleProgram, bundle_readme};
 pub use printers::terminal::columns::columns;
-pub use printers::terminal::comparisons::{compared, compared_markdown, noise_floor};
+pub use printers::terminal::comparisons::{
+    across, across_markdown, compared, compared_markdown, noise_floor,
+};
 pub use printers::terminal::effects::{effects, effects_markdown, factors};
 pub use printers::terminal::history::{history, history_markdown};
 pub use printers::terminal::runs::{
-    differences, disk_floor, metric_list, tables, tables_brief, tables_markdown, tables_named,
-    tables_overview, tables_summary, verbatim,
+    differences, disk_floor, metric_list, tables, tables_brief, tables_named, tables_overview,
+    tables_summary, verbatim,
 };
 pub use printers::terminal::writer::TableStyle;
 pub use prose::bisections::BisectView;

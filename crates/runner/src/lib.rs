@@ -62,18 +62,18 @@ use crate::run::{begin, load_rank, resume};
 
 pub use cells::isolated::{CELL_COMMAND, CellRequest, run_cell};
 pub use ground::events::{Events, Relay, Silent};
-pub use ground::request::{DATA, ExactRequest, PlanRequest, RESULTS, Repeats, RunRequest};
+pub use ground::request::{DATA, ExactRequest, PlanRequest, RESULTS, RepeatsRequest, RunRequest};
 pub use ground::{events, failure, host, similar, stop};
 pub use prepare::library::{LIBRARY_COMMAND, describe_library};
 pub use ranks::is_further_rank;
-pub use run::conduct::{Measured, RunEnd, RunOutcome};
+pub use run::conduct::{MeasuredCells, RunEnd, RunOutcome};
 pub use turns::LinkPipes;
 
 /// Runs a plan, or resumes a run. Returns `None` in a process that only made load for another one.
 ///
 /// # Errors
-/// What is wrong with the request, the plan or the machine; or the record can't be written. A cell
-/// that fails is no error.
+/// The request, the plan or the machine does not allow the run, or the record can't be written. A
+/// cell that fails is no error.
 pub fn run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Option<RunOutcome>> {
     let job = ::ranks::Ranks::join()
         .map_err(|error| UsageError::new(error.to_string(), Some(error.help().into())))?;

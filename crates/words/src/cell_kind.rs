@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a cell is measured for.
+/// The purpose of a cell.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

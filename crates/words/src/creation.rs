@@ -1,6 +1,6 @@
 //! The way in which the database of a server is made.
 
-/// What makes the database of a server, apart from the server's options.
+/// The making of a server's database, apart from the server's options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Creation {
     /// Arguments of the program that creates the data: `initdb`, or the server itself.

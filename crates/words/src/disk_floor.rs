@@ -14,7 +14,7 @@ pub struct DiskFloor {
     pub reads: Vec<ReadFloor>,
     /// Writes of one block, each followed by `fdatasync`.
     pub syncs: Vec<SyncFloor>,
-    /// What was not measured, with the reason.
+    /// The parts that were not measured, with the reasons.
     pub notes: Vec<String>,
 }
 

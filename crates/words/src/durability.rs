@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a write that has returned survives, from little to much.
+/// The events that a write survives once it has returned, from none to all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {

@@ -24,7 +24,7 @@ crate::named_enum! {
     }
 }
 
-/// What an engine can do, and what configs may say about it.
+/// Facts about an engine, and about the keys that configs may have for it.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineFacts {
     /// The engine's name in messages.
@@ -36,7 +36,7 @@ pub struct EngineFacts {
     /// Builds of it may be shared libraries, which run in processes of their own. False for a
     /// server.
     pub has_libraries: bool,
-    /// How clients use it.
+    /// The way in which clients use it.
     pub interface: EngineInterface,
     /// The beginnings of the URLs of its servers.
     pub url_schemes: &'static [&'static str],
@@ -88,7 +88,7 @@ pub enum EngineHome {
     Server,
 }
 
-/// How clients use an engine.
+/// The way in which clients use an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineInterface {
     /// By statements.

@@ -67,7 +67,7 @@ pub use metric::{Better, Decimals, METRICS, Metric, OPERATION_TIMES};
 pub use named_enum::IndexStatements;
 pub use number::{fixed, grouped};
 pub use operation::{OpChart, OpEffect, OpFacts, OpKind, OpRole, plural_of};
-pub use placement::{Place, Placement, Processors};
+pub use placement::{Placement, ProcessorPair, Processors};
 pub use random::Random;
 pub use secret::{Secret, mask, redact};
 pub use setting::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};

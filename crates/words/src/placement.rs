@@ -21,7 +21,7 @@ named_enum! {
 
 /// The processors of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ProcessorPair {
     /// The processor of the client's thread.
     pub client: u32,
     /// The processor of the server's thread or process.
@@ -97,7 +97,7 @@ impl Placement {
         processors: &Processors,
         connection_count: usize,
         random: &mut Random,
-    ) -> Vec<Place> {
+    ) -> Vec<ProcessorPair> {
         let (clients, servers) = match self {
             Self::Kernel => return Vec::new(),
             Self::Pinned => {
@@ -112,7 +112,11 @@ impl Placement {
                 drawn(&processors.servers, connection_count, random),
             ),
         };
-        clients.into_iter().zip(servers).map(|(client, server)| Place { client, server }).collect()
+        clients
+            .into_iter()
+            .zip(servers)
+            .map(|(client, server)| ProcessorPair { client, server })
+            .collect()
     }
 }
 

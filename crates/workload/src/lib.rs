@@ -45,6 +45,7 @@ mod check;
 mod program;
 mod schedule;
 mod state;
+mod summary;
 #[cfg(test)]
 mod tests;
 
@@ -55,9 +56,10 @@ pub const CONTENT_VERSION: u32 = 1;
 
 /// The types of plans, which workloads are made from.
 pub use plan;
-pub use program::{ClientShare, Executed, Next, Program, Summaries, Summary, Task};
+pub use program::{ClientShare, Executed, Next, Program, Task};
 pub use schedule::Schedule;
 pub use state::LoadState;
+pub use summary::{Summaries, Summary};
 pub use words::Check;
 pub(crate) use words::Random;
 pub use words::{OpKind, OpRole};

@@ -5,11 +5,7 @@ use std::time::Duration;
 use engine::{Capture, Error, ErrorClass, Interrupt, SqlEngine, StatementPlan};
 use serde::{Deserialize, Serialize};
 
-use crate::insert::{Deleted, Inserted};
-use crate::kv::{ReadSummary, WriterSummary};
-use crate::sysbench::TableChanges;
-use crate::transactions::Commits;
-use crate::{OpKind, Schedule};
+use crate::{OpKind, Schedule, Summary};
 
 /// The work of one connection, and its schedule.
 pub struct Task {
@@ -108,31 +104,6 @@ impl ClientShare {
         client % self.parts == self.part
     }
 }
-
-/// The activity of one connection, as far as its workload needs to know it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Summary {
-    /// Nothing that matters to later steps.
-    Nothing,
-    /// Rows that the connection inserted, in the Insert Benchmark.
-    Inserted(Inserted),
-    /// Rows that the connection deleted, in the Insert Benchmark.
-    Deleted(Deleted),
-    /// Changes of the number of rows in sysbench's tables.
-    RowChanges(TableChanges),
-    /// Commits of each of a script's transactions.
-    Commits(Commits),
-    /// Key-value pairs that the connection wrote. Processes don't exchange this summary, since
-    /// embedded engines have all connections in one process.
-    #[serde(skip)]
-    KeyValueWrites(WriterSummary),
-    /// Key-value pairs that the connection verified.
-    #[serde(skip)]
-    KeyValueReads(ReadSummary),
-}
-
-/// The activity of a step's connections: the client of each, and its [`Program::summary`].
-pub type Summaries = Vec<(u32, Summary)>;
 
 /// The answer of [`Program::prepare`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{insert, sysbench};
+use crate::{insert, kv, sysbench};
 
 /// The knowledge of a workload after its load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,10 +17,5 @@ pub enum LoadState {
         rows: Vec<u64>,
     },
     /// The keys of the key-value sequence.
-    KeyValue {
-        /// The number of keys.
-        keys: u64,
-        /// The number of the step that loaded them, which is in their values.
-        load_step: u32,
-    },
+    KeyValue(kv::LoadedKeys),
 }

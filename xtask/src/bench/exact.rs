@@ -30,7 +30,7 @@ const PLANTED_FUNCTION: &str = "planted_work";
 /// The version of RocksDB whose cells are compared.
 const ROCKSDB: &str = "rocksdb@10.2.1";
 
-/// What is run: equal cells of an engine, or a planted change.
+/// The cells that are run: equal ones of an engine, or a planted change.
 enum Case {
     Equal(EqualEngine),
     Planted(PlantedEngine),
@@ -157,7 +157,7 @@ fn planted(setup: &Setup, title: &str, engine: PlantedEngine) -> Result<bool> {
     Ok(found.print(setup.many_round_count))
 }
 
-/// How often a planted change was found.
+/// The number of times that a planted change was found.
 #[derive(Default)]
 struct Found {
     /// More work is shown.

@@ -75,6 +75,7 @@ exact              exact cells beside two busy loops: of equal targets, and with
 /// Runs a benchmark, which prints its figures. Returns false if one is not within its bound.
 fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
     match name {
+        // What Assay costs, mostly beside other tools.
         "noise" => noise::run(setup),
         "null-loop" => null_loop::run(setup),
         "postgres-lookup" => lookup::run(setup, &Server::postgres(setup)?),
@@ -83,30 +84,45 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "mysql-insert" => insert::on_mysql(setup),
         "postgres-sysbench" => sysbench_tests::run(setup, &Server::postgres(setup)?),
         "mysql-sysbench" => sysbench_tests::run(setup, &Server::mysql(setup)?),
+        "kv" => kv::run(setup),
+        "adapter" => adapter::run(setup),
+
+        // What a way of measuring costs, or gains.
         "load-ranks" => ranks::against_one_process(setup),
+        "rank-intake" => ranks::intake(setup),
         "profile" => profile::run(setup),
         "reuse" => reuse::run(setup),
         "turns" => turns::run(setup),
-        "rank-intake" => ranks::intake(setup),
         "heartbeat" => heartbeat::run(setup),
         "disk" => disk::run(setup),
-        "kv" => kv::run(setup),
-        "adapter" => adapter::run(setup),
+
+        // What is done with records.
         "import" => import::run(setup),
         "report" => report::run(setup),
+
+        // How often an answer is right, on simulated machines.
         "verdicts" | "typical-turns" | "lag-verdicts" | "until-decided" | "designs" | "swings" => {
-            let example = name.replace('-', "_");
-            let run = format!("run --quiet --release --package analysis --example {example}");
-            succeeds(&mut setup.workspace.cargo(&run))
+            simulate(setup, name)
         }
         "history" => history::run(setup),
+
+        // How often an answer is right, on real engines.
         "causes" => causes::quiet(setup),
         "causes-busy" => causes::busy(setup),
         "planted" => planted::run(setup, &planted::AT_REST),
         "planted-busy" => neighbor::beside(0.6, || planted::run(setup, &planted::BESIDE_OTHERS)),
         "exact" => neighbor::beside(1.0, || exact::run(setup)),
+
         other => bail!("unknown benchmark `{other}`"),
     }
+}
+
+/// Runs the simulation of a name, an example of `analysis`. Returns false if a figure is not within
+/// its bound.
+fn simulate(setup: &Setup, name: &str) -> Result<bool> {
+    let example = name.replace('-', "_");
+    let run = format!("run --quiet --release --package analysis --example {example}");
+    succeeds(&mut setup.workspace.cargo(&run))
 }
 
 struct Setup {
@@ -127,6 +143,20 @@ struct Setup {
 }
 
 impl Setup {
+    /// Returns the setup of benchmarks without options.
+    fn usual(workspace: Workspace) -> Self {
+        Self {
+            workspace,
+            // Enough for a median that one outlier does not move.
+            round_count: 5,
+            many_round_count: 20,
+            seconds: 5,
+            only: String::new(),
+            campaigns: None,
+            built: OnceCell::new(),
+        }
+    }
+
     /// Builds programs of a package with optimization, and returns their folder.
     fn build(&self, package: &str, programs: &str) -> Result<PathBuf> {
         let arguments = format!("build --release --package {package} {programs}");
@@ -157,46 +187,57 @@ fn need(package: &str) -> Result<()> {
 
 /// Runs the benchmarks with these names, or all. Returns false if a figure is not within its bound.
 pub fn run(workspace: Workspace, arguments: &[String]) -> Result<bool> {
-    let mut setup = Setup {
-        workspace,
-        // Enough for a median that one outlier does not move.
-        round_count: 5,
-        many_round_count: 20,
-        seconds: 5,
-        only: String::new(),
-        campaigns: None,
-        built: OnceCell::new(),
-    };
-    let mut chosen = Vec::new();
-    let mut arguments = arguments.iter();
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--list" => return Ok(BENCHMARKS.print()),
-            "--rounds" => {
-                setup.round_count = number(argument, arguments.next())?;
-                setup.many_round_count = setup.round_count;
-            }
-            "--seconds" => setup.seconds = number(argument, arguments.next())?,
-            "--only" => {
-                let text = arguments.next().context("`--only` needs a part of a title")?;
-                setup.only.clone_from(text);
-            }
-            "--campaigns" => {
-                let folder = arguments.next().context("`--campaigns` needs a folder")?;
-                setup.campaigns = Some(PathBuf::from(folder));
-            }
-            name => chosen.push(BENCHMARKS.entry(name)?),
-        }
+    if arguments.iter().any(|argument| argument == "--list") {
+        return Ok(BENCHMARKS.print());
     }
-    if chosen.is_empty() {
-        chosen.extend(BENCHMARKS.entries());
-    }
+    let Request { setup, chosen } = Request::read(workspace, arguments)?;
+
     let mut passed = true;
     for (name, description) in chosen {
         println!("\n{name}: {description}");
         passed &= benchmark(&setup, name).with_context(|| format!("benchmark `{name}` failed"))?;
     }
     Ok(passed)
+}
+
+/// What the command line asks for.
+struct Request {
+    setup: Setup,
+    /// The names of benchmarks, with their descriptions.
+    chosen: Vec<(&'static str, &'static str)>,
+}
+
+impl Request {
+    /// Reads the arguments. Without names, all benchmarks are chosen.
+    fn read(workspace: Workspace, arguments: &[String]) -> Result<Self> {
+        let mut setup = Setup::usual(workspace);
+        let mut chosen = Vec::new();
+
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--rounds" => {
+                    setup.round_count = number(argument, arguments.next())?;
+                    setup.many_round_count = setup.round_count;
+                }
+                "--seconds" => setup.seconds = number(argument, arguments.next())?,
+                "--only" => {
+                    let text = arguments.next().context("`--only` needs a part of a title")?;
+                    setup.only.clone_from(text);
+                }
+                "--campaigns" => {
+                    let folder = arguments.next().context("`--campaigns` needs a folder")?;
+                    setup.campaigns = Some(PathBuf::from(folder));
+                }
+                name => chosen.push(BENCHMARKS.entry(name)?),
+            }
+        }
+
+        if chosen.is_empty() {
+            chosen.extend(BENCHMARKS.entries());
+        }
+        Ok(Self { setup, chosen })
+    }
 }
 
 /// Reads the number after an argument.

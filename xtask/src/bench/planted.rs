@@ -155,7 +155,7 @@ struct MeasuredCase<'c> {
     outcomes: Outcomes,
 }
 
-/// How many runs of a case ended how.
+/// The numbers of a case's runs, by how they ended.
 #[derive(Default)]
 struct Outcomes {
     run_count: usize,

@@ -128,7 +128,7 @@ fn mpirun(ranks: usize, assay: &Path) -> Command {
     command
 }
 
-/// What `assay compare` says of one metric of a step.
+/// The verdict of `assay compare` on one metric of a step.
 #[derive(Debug)]
 pub struct Verdict {
     pub step: String,

@@ -8,7 +8,8 @@ use serde_json::Value;
 use wait4::Wait4;
 
 use super::compilation::Compilation;
-use super::libtest::{Outcome, TestTime};
+use super::libtest::{Outcome, TestTime, Used};
+use super::meter::Meter;
 use crate::stages::Stopwatch;
 use crate::workspace::{Workspace, output};
 
@@ -146,6 +147,7 @@ impl Job<'_> {
     /// Fails if the binary can't run. A test that fails is no error.
     pub fn run(&self) -> Result<Outcome> {
         let stopwatch = Stopwatch::start();
+        let mut meter = Meter::begin();
         let mut child = self
             .command()
             .stdin(Stdio::null())
@@ -157,10 +159,16 @@ impl Job<'_> {
         std::io::Read::read_to_end(&mut stdout, &mut printed)?;
 
         let ended = child.wait4()?;
-        let used = ended.rusage.utime + ended.rusage.stime;
+        // The kernel's own sum lacks servers that nobody waited for.
+        let waited_for = ended.rusage.utime + ended.rusage.stime;
+        let used = Used {
+            cpu_seconds: meter.cpu_seconds().or(Some(waited_for.as_secs_f64())),
+            programs: meter.programs(),
+        };
+
         let printed = String::from_utf8_lossy(&printed);
         let mut outcome = Outcome::read(&self.name, &printed, ended.status);
-        self.note_cpu_time(&mut outcome, used.as_secs_f64(), stopwatch.seconds());
+        self.note_used(&mut outcome, used, stopwatch.seconds());
         self.refuse_parts_without_test(&mut outcome);
         Ok(outcome)
     }
@@ -189,18 +197,13 @@ impl Job<'_> {
         command
     }
 
-    /// Adds the CPU time to the only test, or as a time of all tests together.
-    fn note_cpu_time(&self, outcome: &mut Outcome, cpu_seconds: f64, seconds: f64) {
+    /// Adds what the process used to the only test, or as a row of all tests together.
+    fn note_used(&self, outcome: &mut Outcome, used: Used, seconds: f64) {
         if let (Chosen::One(_), [time]) = (&self.tests, outcome.times.as_mut_slice()) {
-            time.cpu_seconds = Some(cpu_seconds);
+            time.used = used;
         } else {
             let job = self.name.clone();
-            outcome.times.push(TestTime {
-                job,
-                test: None,
-                seconds,
-                cpu_seconds: Some(cpu_seconds),
-            });
+            outcome.times.push(TestTime { job, test: None, seconds, used });
         }
     }
 
@@ -225,6 +228,7 @@ impl Job<'_> {
 pub fn run_doctests(workspace: &Workspace, compilation: &Compilation) -> Result<Outcome> {
     const NAME: &str = "doctests";
     let stopwatch = Stopwatch::start();
+    let mut meter = Meter::begin();
     let mut command = compilation.cargo(workspace, "test --doc --workspace --no-fail-fast");
     let ended = command.stdin(Stdio::null()).output();
     let ended = ended.context("cannot run `cargo test --doc`")?;
@@ -233,8 +237,9 @@ pub fn run_doctests(workspace: &Workspace, compilation: &Compilation) -> Result<
     if outcome.counts.failed > 0 {
         outcome.text += &String::from_utf8_lossy(&ended.stderr);
     }
+    let used = Used { cpu_seconds: meter.cpu_seconds(), programs: meter.programs() };
     let seconds = stopwatch.seconds();
-    outcome.times.push(TestTime { job: NAME.to_owned(), test: None, seconds, cpu_seconds: None });
+    outcome.times.push(TestTime { job: NAME.to_owned(), test: None, seconds, used });
     Ok(outcome)
 }
 
@@ -283,14 +288,15 @@ mod tests {
         let mut shared = job(&binary, Chosen::Containing(&[]), &script);
         shared.arguments.insert(0, "sh".to_owned());
         let times = shared.run().unwrap().times;
-        assert_eq!((times.len(), times[0].cpu_seconds, &times[1].test), (2, None, &None));
-        assert!(times[1].cpu_seconds.unwrap() > 0.0);
+        assert_eq!((times.len(), times[0].used, &times[1].test), (2, Used::default(), &None));
+        assert!(times[1].used.cpu_seconds.unwrap() > 0.0);
 
         let mut outcome = Outcome::default();
         outcome.times.push(times[0].clone());
         let own = job(&binary, Chosen::One("a".to_owned()), "");
-        own.note_cpu_time(&mut outcome, 1.5, 2.0);
-        assert_eq!((outcome.times.len(), outcome.times[0].cpu_seconds), (1, Some(1.5)));
+        let used = Used { cpu_seconds: Some(1.5), programs: Some(3) };
+        own.note_used(&mut outcome, used, 2.0);
+        assert_eq!((outcome.times.len(), outcome.times[0].used), (1, used));
     }
 
     #[test]

@@ -57,6 +57,8 @@ impl Changed {
         let mut changed = Self::default();
         for file in files {
             match crates_of(file) {
+                // A crate that was removed has no tests.
+                Touched::One(name) if !names.contains(&name) => {}
                 Touched::One(name) => changed.crates.extend([name.to_owned()]),
                 Touched::Readers => {
                     changed.crates.extend(READ_OTHER_FOLDERS.map(str::to_owned));
@@ -89,6 +91,11 @@ impl Changed {
             }
             self.dependents.extend(found);
         }
+    }
+
+    /// Returns the names of the crates with changed files.
+    pub fn names(&self) -> Vec<String> {
+        self.crates.iter().cloned().collect()
     }
 
     /// Returns the tests of a crate that the change asks for.
@@ -167,6 +174,8 @@ mod tests {
         assert_eq!(changed(&["xtask/src/main.rs"]).scope_of("xtask"), Scope::All);
         assert_eq!(changed(&["xtask/src/main.rs"]).scope_of("assay"), Scope::Nothing);
         assert_eq!(changed(&["Cargo.lock"]).scope_of("report"), Scope::All);
+        assert_eq!(changed(&["crates/gone/src/lib.rs"]).names(), Vec::<String>::new());
+        assert_eq!(changed(&["crates/plan/src/lib.rs", "docs/a.md"]).names(), ["assay", "plan"]);
         assert_eq!(changed(&[]).scope_of("assay"), Scope::Nothing);
     }
 }

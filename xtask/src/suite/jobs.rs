@@ -330,7 +330,8 @@ mod tests {
         let files = ["crates/load/src/lib.rs"];
         let changed = Changed::by_files(files.into_iter(), &metadata).unwrap();
         let file = folder.path().join("times.csv");
-        fs_err::write(&file, "binary,test,seconds,cpu_seconds\nassay it,run::a,0.5,\n").unwrap();
+        fs_err::write(&file, "binary,test,seconds,cpu_seconds,programs\nassay it,run::a,0.5,,\n")
+            .unwrap();
         let (options, times) = (Options::default(), Times::read(&file).unwrap());
         let selection =
             Selection { options: &options, changed: Some(&changed), times: &times, variables: &[] };

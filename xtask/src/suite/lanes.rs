@@ -18,7 +18,7 @@ pub enum Task<'a> {
     /// Tests of a binary.
     Tests(Job<'a>),
     /// The checks of `cargo xtask tidy`, without clippy if the compilation lints.
-    Tidy(Compilation),
+    Tidy(Compilation, tidy::Crates),
     /// The doctests of all crates.
     Doctests(Compilation),
 }
@@ -38,8 +38,8 @@ impl Task<'_> {
         let stopwatch = Stopwatch::start();
         let outcome = match self {
             Self::Tests(job) => job.run()?,
-            Self::Tidy(compilation) => {
-                let tally = tidy::run(workspace, &checks_beside(compilation))?;
+            Self::Tidy(compilation, crates) => {
+                let tally = tidy::run(workspace, &checks_beside(compilation), crates)?;
                 let counts =
                     Counts { passed: tally.passed, failed: tally.failed, ..Counts::default() };
                 Outcome { counts, ..Outcome::default() }
@@ -54,7 +54,7 @@ impl Task<'_> {
     fn print(&self, outcome: &Outcome, stopwatch: &Stopwatch) {
         let (name, is_one) = match self {
             Self::Tests(job) => (job.name.as_str(), matches!(job.tests, Chosen::One(_))),
-            Self::Tidy(_) => ("tidy", false),
+            Self::Tidy(..) => ("tidy", false),
             Self::Doctests(_) => ("doctests", false),
         };
         let Counts { passed, failed, .. } = outcome.counts;

@@ -44,9 +44,18 @@ pub struct TestTime {
     pub test: Option<String>,
     /// The duration.
     pub seconds: f64,
-    /// The CPU time of the process and of all processes that it waited for. `None` for a test that
-    /// shared its process with others.
+    /// The work of its process.
+    pub used: Used,
+}
+
+/// The work of a process and of all that it started. Empty for a test that shared its process with
+/// others, and as far as the kernel does not count it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Used {
+    /// The CPU time.
     pub cpu_seconds: Option<f64>,
+    /// The number of programs that started.
+    pub programs: Option<u64>,
 }
 
 /// The results of test binaries.
@@ -113,7 +122,7 @@ fn passed(job: &str, line: &str) -> Option<TestTime> {
         job: job.to_owned(),
         test: Some(test.to_owned()),
         seconds: end.trim_end().strip_suffix("s>")?.parse().ok()?,
-        cpu_seconds: None,
+        used: Used::default(),
     })
 }
 
@@ -161,7 +170,7 @@ test result: FAILED. 10 passed; 3 failed; 1 ignored; 0 measured; 4 filtered out;
             job: "engine it".to_owned(),
             test: Some("a::b".to_owned()),
             seconds: 0.25,
-            cpu_seconds: None,
+            used: Used::default(),
         };
         assert_eq!(outcome.times, [time]);
         assert_eq!(outcome.text, "test a::d ... FAILED <61.000s>\nfailures:\nd said this\n");

@@ -1,7 +1,8 @@
 //! A folder in memory for the files of tests.
 //!
 //! A cluster of PostgreSQL has a thousand files, which take a disk a second to make, and memory a
-//! twentieth of one. Hardly any test looks at the disk: those that do ask for it.
+//! twentieth of one. Hardly any test looks at the disk: those that do ask for it. New clusters are kept
+//! there, and copied.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -16,6 +17,9 @@ const MEMORY: &str = "/dev/shm";
 
 /// The free memory with which tests may put their files there.
 const FREE_KB_MIN: u64 = 6 * 1024 * 1024;
+
+/// The folder in it of new databases of servers, which those that are created alike are copies of.
+const NEW_DATABASES: &str = "new-databases";
 
 /// A folder for the files of tests, which is removed with what is in it.
 pub struct TestFolder(TempDir);
@@ -32,15 +36,18 @@ impl TestFolder {
 
         // Servers run as other users.
         fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o1777))?;
+        fs::create_dir(folder.path().join(NEW_DATABASES))?;
         let can_run = runs_programs(folder.path())?;
         Ok(can_run.then_some(Self(folder)))
     }
 
-    /// Returns the variables that tell tests where their files are, and where a disk is.
-    pub fn variables(&self) -> [(&'static str, String); 2] {
+    /// Returns the variables that tell tests where their files are, and where a disk is, and the
+    /// engines where new databases are kept.
+    pub fn variables(&self) -> [(&'static str, String); 3] {
         [
             ("TMPDIR", self.0.path().display().to_string()),
             ("ASSAY_TEST_DISK", std::env::temp_dir().display().to_string()),
+            ("ASSAY_TEST_NEW_DATABASES", self.0.path().join(NEW_DATABASES).display().to_string()),
         ]
     }
 }

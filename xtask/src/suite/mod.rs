@@ -8,6 +8,7 @@ mod jobs;
 mod lanes;
 mod libtest;
 mod memory;
+mod meter;
 mod options;
 mod part;
 mod times;
@@ -22,6 +23,7 @@ use crate::dist;
 use crate::prepare;
 use crate::readers;
 use crate::stages::{Stages, in_parallel};
+use crate::tidy::Crates;
 use crate::workspace::Workspace;
 use binaries::Binary;
 use changed::Changed;
@@ -100,7 +102,7 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     // Checks keep processors busy, and so fill the time in which tests wait.
     let (checked, tested) = stages.run("tests, checks", || {
         in_parallel(
-            || check(workspace, options, &compilation),
+            || check(workspace, options, &compilation, changed.as_ref()),
             || test(workspace, options, &binaries, changed.as_ref(), folder.as_ref()),
         )
     });
@@ -137,10 +139,17 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     Ok(total.failed == 0)
 }
 
-/// Runs the checks of tidy and the doctests, which need no server, at a low priority.
-fn check(workspace: &Workspace, options: &Options, compilation: &Compilation) -> Result<Outcome> {
-    let mut tasks = vec![Task::Tidy(compilation.clone())];
-    if options.changed_since.is_none() {
+/// Runs the checks of tidy and the doctests, which need no server, at a low priority. Lints what has
+/// changed, since crates that depend on it have passed before.
+fn check(
+    workspace: &Workspace,
+    options: &Options,
+    compilation: &Compilation,
+    changed: Option<&Changed>,
+) -> Result<Outcome> {
+    let crates = changed.map_or(Crates::All, |changed| Crates::Named(changed.names()));
+    let mut tasks = vec![Task::Tidy(compilation.clone(), crates)];
+    if changed.is_none() {
         tasks.push(Task::Doctests(compilation.clone()));
     }
     let lane = Lane { name: "checks", workers: 1, tasks: options.part.of(tasks) };
@@ -215,8 +224,8 @@ fn print_left_out(of_all: usize, slow: usize, options: &Options) {
     }
     if options.changed_since.is_some() {
         println!(
-            "{slow} slower tests of crates that depend on the change, and the doctests, were left out: run them \
-             with `cargo xtask test`"
+            "{slow} slower tests of crates that depend on the change, their lints, and the doctests were left out: \
+             run them with `cargo xtask test`"
         );
     }
     if options.part.is_partial() {

@@ -10,7 +10,7 @@ use super::libtest::TestTime;
 use crate::workspace::Workspace;
 
 /// The first line of the file.
-const HEADER: &str = "binary,test,seconds,cpu_seconds";
+const HEADER: &str = "binary,test,seconds,cpu_seconds,programs";
 
 /// The number of slowest tests that are listed.
 const SLOWEST_COUNT: usize = 10;
@@ -83,9 +83,15 @@ pub fn write(file: &Path, times: &[TestTime]) -> Result<()> {
             "`{} {test}` has a comma",
             time.job
         );
-        let cpu_seconds = time.cpu_seconds.map(|seconds| format!("{seconds:.3}"));
-        let cpu_seconds = cpu_seconds.unwrap_or_default();
-        text += &format!("{},{test},{:.3},{cpu_seconds}\n", time.job, time.seconds);
+        let cpu_seconds = time.used.cpu_seconds.map(|seconds| format!("{seconds:.3}"));
+        let programs = time.used.programs.map(|programs| programs.to_string());
+        text += &format!(
+            "{},{test},{:.3},{},{}\n",
+            time.job,
+            time.seconds,
+            cpu_seconds.unwrap_or_default(),
+            programs.unwrap_or_default()
+        );
     }
     fs::write(file, text)?;
     Ok(())
@@ -106,10 +112,12 @@ pub fn slowest(times: &[TestTime]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::libtest::Used;
 
     fn time(test: Option<&str>, seconds: f64, cpu_seconds: Option<f64>) -> TestTime {
         let test = test.map(str::to_owned);
-        TestTime { job: "load it".to_owned(), test, seconds, cpu_seconds }
+        let used = Used { cpu_seconds, programs: cpu_seconds.map(|_| 7) };
+        TestTime { job: "load it".to_owned(), test, seconds, used }
     }
 
     #[test]
@@ -128,7 +136,7 @@ mod tests {
         assert_eq!(
             text,
             format!(
-                "{HEADER}\nload it,,4.000,2.000\nload it,a::c,3.500,1.250\nload it,a::b,0.250,\n"
+                "{HEADER}\nload it,,4.000,2.000,7\nload it,a::c,3.500,1.250,7\nload it,a::b,0.250,,\n"
             )
         );
         let read = Times::read(&file).unwrap();
@@ -149,7 +157,7 @@ mod tests {
     fn a_file_that_is_damaged_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("times.csv");
-        fs::write(&file, format!("{HEADER}\na,b,soon,\n")).unwrap();
+        fs::write(&file, format!("{HEADER}\na,b,soon,,\n")).unwrap();
         let error = Times::read(&file).unwrap_err().to_string();
         assert!(error.starts_with("line 2 of ") && error.contains("times.csv"), "{error}");
     }

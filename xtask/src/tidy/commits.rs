@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::workspace::{Workspace, output};
 
-/// What the list of commits of one page of a terminal shows of a subject.
+/// The length of subjects in the list of commits on one page of a terminal.
 const SUBJECT_LENGTH_MAX: usize = 72;
 
 /// Folders and files whose changes need a reason: they decide what is measured, what a verdict

@@ -5,8 +5,11 @@
 mod circles;
 mod commits;
 mod lengths;
+mod modules;
 mod rooms;
 mod source_tree;
+
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -24,11 +27,13 @@ pub const CHECKS: Menu = Menu {
     text: "\
 names      no file has a name without a purpose (`util`, `misc`, `helper`)
 marks      no marks of unfinished work
+openings   no doc comment begins with What, How or Whether
 paths      no paths of one machine
 unsafe     only the listed files allow `unsafe`
 opens      only the listed file opens files of a run directory
 edges      crates use each other only in the allowed directions
 lengths    no file has more than 600 lines
+modules    a module declares each source file, so that the compiler reads it
 circles    files in different folders, and rooms of a crate, don't use each other in circles
 licenses   every dependency has an allowed license
 fmt        `cargo fmt --check`
@@ -36,16 +41,46 @@ clippy     `cargo clippy` for all targets, with MPI if it is installed, without 
 doc        `cargo doc` for the libraries, without warnings",
 };
 
+/// The crates that clippy and rustdoc check, which compile what they check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Crates {
+    /// All of the project.
+    All,
+    /// Those with these names.
+    Named(Vec<String>),
+}
+
+impl Crates {
+    /// Returns the arguments that choose them, or `None` if there are none.
+    fn arguments(&self) -> Option<String> {
+        match self {
+            Self::All => Some("--workspace".to_owned()),
+            Self::Named(names) if names.is_empty() => None,
+            Self::Named(names) => Some(format!("--package {}", names.join(" --package "))),
+        }
+    }
+
+    /// Returns whether the feature for load ranks can be chosen with them.
+    fn have_load_ranks(&self) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(names) => names.iter().any(|name| name == "assay"),
+        }
+    }
+}
+
 /// Runs a check, and prints its findings. Returns false if there are any.
-fn check(workspace: &Workspace, name: &str) -> Result<bool> {
+fn check(workspace: &Workspace, name: &str, crates: &Crates) -> Result<bool> {
     match name {
         "names" => is_absent(workspace, "-l", "", &paths_named(EMPTY_NAMES)),
         "marks" => is_absent(workspace, "-n -w", "TO[D]O|FIX[M]E|XX[X]", &[]),
+        "openings" => is_absent(workspace, "-n", OPENINGS, &["*.rs".to_owned()]),
         "paths" => is_absent(workspace, "-n", MACHINE_PATHS, &[]),
         "unsafe" => is_absent(workspace, "-n -w", "unsafe_code", &outside_of_unsafe()),
         "opens" => is_absent(workspace, "-n", OPENS, &outside_of_folder()),
         "edges" => forbidden_edges(&workspace.metadata("--no-deps")?).map(is_empty),
         "lengths" => lengths::find(workspace).map(is_empty),
+        "modules" => modules::find(&workspace.root).map(is_empty),
         "circles" => circles::find(&workspace.root).map(is_empty),
         "licenses" => {
             // Without a platform, cargo would fetch dependencies of other platforms.
@@ -53,8 +88,11 @@ fn check(workspace: &Workspace, name: &str) -> Result<bool> {
             forbidden_licenses(&metadata).map(is_empty)
         }
         "fmt" => cargo(workspace, "fmt --all --check"),
-        CLIPPY => clippy(workspace),
-        "doc" => cargo(workspace, "doc --workspace --no-deps --lib --quiet"),
+        CLIPPY => clippy(workspace, crates),
+        "doc" => match crates.arguments() {
+            Some(chosen) => cargo(workspace, &format!("doc {chosen} --no-deps --lib --quiet")),
+            None => Ok(true),
+        },
         other => bail!("unknown check `{other}`"),
     }
 }
@@ -62,6 +100,9 @@ fn check(workspace: &Workspace, name: &str) -> Result<bool> {
 /// Names that don't say a file's purpose.
 const EMPTY_NAMES: &[&str] =
     &["common", "helper", "helpers", "misc", "util", "utilities", "utility", "utils"];
+
+/// Matches lines of doc comments that begin with a question instead of the thing.
+const OPENINGS: &str = "^[[:space:]]*//[/!] (What|How|Whether)([^[:alnum:]]|$)";
 
 /// Matches paths below folders of the machines that develop the project, but not the middle of a
 /// longer path, a longer name, or root's home itself.
@@ -79,7 +120,7 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/engine/src/libraries/rocksdb/ffi/database.rs",
     "crates/engine/src/libraries/sqlite/ffi/api.rs",
     "crates/engine/src/libraries/sqlite/ffi/connection.rs",
-    "crates/load/src/clock.rs",
+    "crates/load/src/system_clock.rs",
     "crates/ranks/src/job.rs",
     "xtask/src/tidy/mod.rs",
 ];
@@ -87,7 +128,7 @@ const UNSAFE_FILES: &[&str] = &[
 /// The crates that read and write run directories, which may come from strangers, and their file
 /// that opens the files in them.
 const READERS: &[&str] = &["crates/record/src", "crates/analysis/src", "crates/report/src"];
-const OPENING_FILE: &str = "crates/record/src/folder.rs";
+const OPENING_FILE: &str = "crates/record/src/files/folder.rs";
 const OPENS: &str = "File::(open|create)|fs_err::(read|read_to_string|read_dir|rename)\\(";
 
 /// The crates of the workspace that each one may use, as in `ARCHITECTURE.md`. Data flows one way:
@@ -171,7 +212,7 @@ pub fn judge_commits(workspace: &Workspace, since: &str) -> Result<bool> {
 }
 
 /// Runs the checks with these names, or all, and prints their findings.
-pub fn run(workspace: &Workspace, names: &[String]) -> Result<Tally> {
+pub fn run(workspace: &Workspace, names: &[String], crates: &Crates) -> Result<Tally> {
     let entries = names.iter().map(|name| CHECKS.entry(name));
     let mut chosen: Vec<_> = entries.collect::<Result<_>>()?;
     if chosen.is_empty() {
@@ -182,7 +223,7 @@ pub fn run(workspace: &Workspace, names: &[String]) -> Result<Tally> {
     for (name, description) in chosen {
         let stopwatch = Stopwatch::start();
         // A check that can't run must not hide the findings of others.
-        let end = match check(workspace, name) {
+        let end = match check(workspace, name, crates) {
             Ok(true) => "ok".to_owned(),
             Ok(false) => format!("FAILED, see above: {description}"),
             Err(error) => format!("FAILED, cannot check: {error:#}"),
@@ -291,8 +332,16 @@ fn forbidden_licenses(metadata: &Value) -> Result<Vec<String>> {
 }
 
 /// Runs clippy, on the load ranks too if MPI is installed. Returns true if it finds nothing.
-fn clippy(workspace: &Workspace) -> Result<bool> {
-    let mut command = workspace.cargo("clippy --workspace --all-targets --quiet");
+fn clippy(workspace: &Workspace, crates: &Crates) -> Result<bool> {
+    let Some(chosen) = crates.arguments() else { return Ok(true) };
+    let mut command = workspace.cargo(&format!("clippy {chosen} --all-targets --quiet"));
+    if crates.have_load_ranks() {
+        add_load_ranks(&mut command);
+    }
+    succeeds(command.args(["--", "--deny", "warnings"]))
+}
+
+fn add_load_ranks(command: &mut Command) {
     if prepare::is_installed(prepare::MPI) {
         command.args(prepare::MPI_FEATURE);
     } else {
@@ -301,7 +350,6 @@ fn clippy(workspace: &Workspace) -> Result<bool> {
             prepare::MPI
         );
     }
-    succeeds(command.args(["--", "--deny", "warnings"]))
 }
 
 /// Runs one of cargo's tools. Returns true if it finds nothing.
@@ -324,13 +372,25 @@ mod tests {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, text).unwrap();
         let root = folder.path().to_path_buf();
-        check(&Workspace::at(root), name).unwrap()
+        check(&Workspace::at(root), name, &Crates::All).unwrap()
     }
 
     #[test]
     fn an_unknown_check_is_refused_with_the_known_ones() {
-        let error = run(&Workspace::here(), &["formatting".to_owned()]).unwrap_err().to_string();
+        let names = ["formatting".to_owned()];
+        let error = run(&Workspace::here(), &names, &Crates::All).unwrap_err().to_string();
         assert!(error.contains("`formatting`") && error.contains("`fmt`"), "{error}");
+    }
+
+    #[test]
+    fn without_a_crate_nothing_is_compiled() {
+        let named = |names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            Crates::Named(names).arguments()
+        };
+        assert_eq!(named(&["plan", "words"]).as_deref(), Some("--package plan --package words"));
+        assert_eq!(named(&[]), None);
+        assert!(check(&Workspace::at("/".into()), CLIPPY, &Crates::Named(Vec::new())).unwrap());
     }
 
     #[test]
@@ -343,6 +403,11 @@ mod tests {
             ("names", "src/utility_cost.rs", "a", true),
             ("marks", "README.md", &["FIX", "ME: it"].concat(), false),
             ("marks", "README.md", &["noFIX", "ME"].concat(), true),
+            ("openings", "src/a.rs", "    /// How it is built.\n    recipe: Recipe,", false),
+            ("openings", "src/a.rs", "//! What a run says.", false),
+            ("openings", "src/a.rs", "/// The recipe. How to use it: see there.", true),
+            ("openings", "src/a.rs", "// What follows is slow.\n/// However it ends.", true),
+            ("openings", "a.md", "/// What a document may say.", true),
             ("paths", "a.md", &format!("cd {work}"), false),
             ("paths", "a.md", &format!("open `{root}x`"), false),
             ("paths", "a.md", &format!("crates{work} {work}load"), true),

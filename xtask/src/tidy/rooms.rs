@@ -1,4 +1,4 @@
-//! Counts the rooms of a crate that use each other in circles.
+//! Finds the rooms of a crate that use each other in circles.
 //!
 //! A room is a module at the top of a crate, a folder or a file. Rooms without circles are floors:
 //! whoever reads a crate from the bottom up needs nothing that comes later. That asks for more than
@@ -9,44 +9,17 @@ use std::path::{Path, PathBuf};
 
 use super::source_tree::{Uses, components, shown};
 
-/// The file with the table that a finding asks to change.
-const HERE: &str = "xtask/src/tidy/rooms.rs";
-
-/// The rooms in circles that each crate has. More are refused, and fewer as well, so that the
-/// numbers can only fall, to none.
-const KNOWN: &[(&str, usize)] =
-    &[("design", 2), ("load", 2), ("plan", 8), ("probe", 3), ("record", 13), ("workload", 5)];
-
 /// Two rooms, of which the first uses the second.
 type Arrow = (String, String);
 
 /// Two files, of which the first uses the second.
 type Use = (PathBuf, PathBuf);
 
-/// Returns what is wrong with the circles of rooms in the crate in `folder`.
+/// Returns the circles of rooms in the crate in `folder`, one text for each.
 pub fn find_in_crate(root: &Path, folder: &Path, uses: &Uses) -> Vec<String> {
-    let name = folder.file_name().unwrap_or_default();
-    let known = KNOWN.iter().find(|(known, _)| name == *known).map_or(0, |(_, count)| *count);
-    compare(root, folder, uses, known)
-}
-
-/// Returns what is wrong with a crate that has so many `known` rooms in circles.
-fn compare(root: &Path, folder: &Path, uses: &Uses, known: usize) -> Vec<String> {
     let rooms = Rooms::of(&folder.join("src"), uses);
-    let circles = rooms.circles();
-    let count = circles.iter().map(Vec::len).sum::<usize>();
-
     let place = shown(root, folder);
-    let mut findings = Vec::new();
-    if count > known {
-        findings.extend(circles.iter().map(|circle| rooms.describe(root, &place, circle)));
-        findings.push(format!("{place}: {count} rooms in circles, and {known} are known"));
-    } else if count < known {
-        findings.push(format!(
-            "{place}: {count} rooms in circles, and {known} are known: lower the number in {HERE}"
-        ));
-    }
-    findings
+    rooms.circles().iter().map(|circle| rooms.describe(root, &place, circle)).collect()
 }
 
 /// The rooms of a crate.
@@ -113,41 +86,29 @@ fn room_of(source: &Path, file: &Path) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Returns the findings for a crate whose files use each other so, and which has so many `known`
-    /// rooms in circles.
-    fn findings(uses: &[(&str, &str)], known: usize) -> Vec<String> {
+    /// Returns the findings for a crate whose files use each other so.
+    fn findings(uses: &[(&str, &str)]) -> Vec<String> {
         let folder = Path::new("/p/crates/a");
         let mut all = Uses::new();
         for (file, used) in uses {
             let [file, used] = [file, used].map(|path| folder.join("src").join(path));
             all.entry(file).or_default().insert(used);
         }
-        compare(Path::new("/p"), folder, &all, known)
+        find_in_crate(Path::new("/p"), folder, &all)
     }
-
-    const CIRCLE: &[(&str, &str)] = &[
-        ("one/low.rs", "two/high.rs"),
-        ("two/low.rs", "one/high.rs"),
-        ("three.rs", "one/high.rs"),
-    ];
 
     #[test]
     fn rooms_that_use_each_other_by_different_files_are_found() {
+        let uses = [
+            ("one/low.rs", "two/high.rs"),
+            ("two/low.rs", "one/high.rs"),
+            ("three.rs", "one/high.rs"),
+        ];
         let expected = "\
 crates/a: these rooms use each other: one, two
     one uses two: crates/a/src/one/low.rs uses crates/a/src/two/high.rs
     two uses one: crates/a/src/two/low.rs uses crates/a/src/one/high.rs";
-        assert_eq!(
-            findings(CIRCLE, 0),
-            [expected, "crates/a: 2 rooms in circles, and 0 are known"]
-        );
-    }
-
-    #[test]
-    fn known_circles_may_only_become_fewer_and_then_are_no_longer_known() {
-        assert!(findings(CIRCLE, 2).is_empty());
-        let found = findings(CIRCLE, 3);
-        assert!(found.len() == 1 && found[0].contains("lower the number in"), "{found:?}");
+        assert_eq!(findings(&uses), [expected]);
     }
 
     #[test]
@@ -158,7 +119,7 @@ crates/a: these rooms use each other: one, two
             ("one.rs", "lib.rs"),
             ("lib.rs", "one.rs"),
         ];
-        let found = findings(&uses, 0);
+        let found = findings(&uses);
         assert!(found.is_empty(), "{found:?}");
     }
 }

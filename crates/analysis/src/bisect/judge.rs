@@ -4,7 +4,7 @@ use super::{Finding, Link, TrialResult};
 use crate::compare::{CompareOptions, Compared, ComparedStep, WORK, compare};
 use crate::figures::{Figures, Looks};
 
-/// What a search compares.
+/// The measure that a search compares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MeasuredBy {
     /// A metric of repeats: [`crate::compare::THROUGHPUT`], or a name for
@@ -40,7 +40,7 @@ impl MeasuredBy {
 pub struct Judgement<'a> {
     /// The step.
     pub step: &'a str,
-    /// What is compared.
+    /// The measure that is compared.
     pub by: &'a MeasuredBy,
     /// The names of the trial's targets, the oldest first.
     pub targets: &'a [String],

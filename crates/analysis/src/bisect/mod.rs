@@ -18,7 +18,7 @@ mod search;
 use serde::{Deserialize, Serialize};
 
 pub use judge::{Judgement, MeasuredBy, judge};
-pub use search::{CandidateLevel, Change, ChangeEnd, Next, Outcome, Search};
+pub use search::{BisectOutcome, CandidateLevel, Change, ChangeEnd, Next, Search};
 
 /// The error rate of a whole search.
 pub const ERROR_RATE: f64 = 0.05;
@@ -121,7 +121,7 @@ impl Link {
     }
 }
 
-/// Whether two candidates differ.
+/// The answer whether two candidates differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {

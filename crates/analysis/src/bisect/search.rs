@@ -24,21 +24,21 @@ pub struct Search {
     pub unusable: BTreeSet<usize>,
 }
 
-/// What a search does next.
+/// The next action of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// Measures these candidates.
     Measure(Trial),
     /// Nothing: it has ended.
-    End(Outcome),
+    End(BisectOutcome),
 }
 
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum BisectOutcome {
     /// The ends do not differ by the threshold, and neither does the middle if it was explored.
     NoChange,
-    /// Whether the ends differ is not known.
+    /// It is not known whether the ends differ.
     EndsUndecided,
     /// The changes, in the order of the candidates.
     Changes(Vec<Change>),
@@ -55,11 +55,11 @@ pub struct Change {
     pub link: Link,
     /// The candidates between the two that were skipped.
     pub skipped: Vec<usize>,
-    /// How far the search went.
+    /// The end of the search for it.
     pub end: ChangeEnd,
 }
 
-/// How the search for one change ended.
+/// The end of the search for one change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeEnd {
     /// The neighbors were measured again, and differ in the same direction.
@@ -71,7 +71,7 @@ pub enum ChangeEnd {
     Gradual,
     /// Several candidates between the two could not be decided.
     Undecided,
-    /// Whether the two differ is not decided. A change beside them was found.
+    /// It is not decided whether the two differ. A change beside them was found.
     NotExcluded,
 }
 
@@ -132,13 +132,13 @@ impl Search {
             Finding::Differs => self.narrow(Interval { low, high, link }, &mut changes),
             Finding::Same if self.explores => self.explore(low, high, &mut changes),
             Finding::Same => None,
-            Finding::Undecided => return Next::End(Outcome::EndsUndecided),
+            Finding::Undecided => return Next::End(BisectOutcome::EndsUndecided),
         };
 
         match needed {
             Some(trial) => Next::Measure(trial),
-            None if changes.is_empty() => Next::End(Outcome::NoChange),
-            None => Next::End(Outcome::Changes(changes)),
+            None if changes.is_empty() => Next::End(BisectOutcome::NoChange),
+            None => Next::End(BisectOutcome::Changes(changes)),
         }
     }
 
@@ -303,7 +303,7 @@ mod tests {
 
     /// Searches candidates with these levels, of which some can't be measured. Levels that differ
     /// by less than 3 % are the same. Returns the result and the number of trials.
-    fn search(levels: &[f64], broken: &[usize], explores: bool) -> (Outcome, usize) {
+    fn search(levels: &[f64], broken: &[usize], explores: bool) -> (BisectOutcome, usize) {
         let mut search = Search { count: levels.len(), explores, ..Search::default() };
         let link = |low: usize, high: usize| {
             let ratio = levels[high] / levels[low];
@@ -328,9 +328,9 @@ mod tests {
         }
     }
 
-    fn steps(outcome: &Outcome) -> Vec<(usize, usize, ChangeEnd)> {
+    fn steps(outcome: &BisectOutcome) -> Vec<(usize, usize, ChangeEnd)> {
         match outcome {
-            Outcome::Changes(changes) => {
+            BisectOutcome::Changes(changes) => {
                 changes.iter().map(|change| (change.older, change.newer, change.end)).collect()
             }
             other => panic!("{other:?}"),
@@ -358,7 +358,7 @@ mod tests {
         let found = [(4, 5, ChangeEnd::Confirmed), (19, 20, ChangeEnd::Confirmed)];
         assert_eq!(steps(&two), found);
         let gone = levels(&[(10, 0.8), (22, 1.0)]);
-        assert_eq!(search(&gone, &[], false).0, Outcome::NoChange);
+        assert_eq!(search(&gone, &[], false).0, BisectOutcome::NoChange);
         let found = [(9, 10, ChangeEnd::Confirmed), (21, 22, ChangeEnd::Confirmed)];
         assert_eq!(steps(&search(&gone, &[], true).0), found);
     }
@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn candidates_that_can_not_be_measured_leave_a_range() {
         let (outcome, _) = search(&levels(&[(12, 0.8)]), &[11, 12, 13], false);
-        let Outcome::Changes(changes) = outcome else { panic!("{outcome:?}") };
+        let BisectOutcome::Changes(changes) = outcome else { panic!("{outcome:?}") };
         assert_eq!((changes[0].older, changes[0].newer), (10, 14));
         assert_eq!(changes[0].skipped, [11, 12, 13]);
         assert_eq!(changes[0].end, ChangeEnd::Confirmed);

@@ -57,7 +57,10 @@ impl Anova {
         let between: f64 = sizes().zip(around_total).map(|(n, square)| n * square).sum();
 
         let within = groups.iter().map(|group| variance(group) * (group.len() as f64 - 1.0));
+        // For groups of unlike sizes, the n0 of random-effects models (Searle, Casella and
+        // McCulloch 1992); equal sizes give that size.
         let squares: f64 = sizes().map(|size| size * size).sum();
+        let size = (count - squares / count) / (machines - 1.0);
         let within_freedom = count - machines;
 
         Some(Self {
@@ -65,7 +68,7 @@ impl Anova {
             between_freedom: machines - 1.0,
             within: within.sum::<f64>() / within_freedom.max(1.0),
             within_freedom,
-            size: (count - squares / count) / (machines - 1.0),
+            size,
         })
     }
 

@@ -1,4 +1,4 @@
-//! What the comparisons of a table know about each other's noise.
+//! The noise of a comparison, as far as the others of its table know it.
 //!
 //! Three repeats say little about the spread of their own step: among 24 comparisons, the smallest
 //! change that they show is 13 times the spread. But a target has many steps, and their spreads are
@@ -76,7 +76,7 @@ struct Spread {
     logarithms: BTreeMap<RepeatKey, f64>,
 }
 
-/// What the other comparisons of a table know about the variance of one of them.
+/// The variance of a comparison, as far as the others of its table know it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Prior {
     /// The variance of the logarithm of one repeat's ratio.
@@ -269,7 +269,7 @@ fn centered(logarithms: &BTreeMap<RepeatKey, f64>, repeats: &[RepeatKey]) -> Vec
     repeats.iter().map(|repeat| logarithms[repeat] - center(repeat.side)).collect()
 }
 
-/// How an estimate treats its own uncertainty.
+/// The caution of an estimate about its own uncertainty.
 #[derive(Clone, Copy, PartialEq)]
 enum Caution {
     /// The estimate is the most likely value.

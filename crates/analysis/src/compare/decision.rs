@@ -7,7 +7,7 @@ use crate::figures::TYPICAL_RATE;
 /// invalid, or only the first repeat has it, as loads of databases that are copied later.
 const REPEATS_WITHOUT_INTERVAL: u32 = 3;
 
-/// What repeats have decided about a comparison so far.
+/// The decision of the repeats so far about a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The comparison is faster, slower, or shows no change.

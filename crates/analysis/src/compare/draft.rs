@@ -6,7 +6,7 @@ use record::CellKey;
 use super::estimate::Estimate;
 use super::matching::{Matched, NamedSide};
 use super::metric::{OWN_CPU, PROCESS_CPU, THROUGHPUT, more_is_better};
-use super::reason::Reason;
+use super::reason::{self, Reason};
 use super::samples::Samples;
 use super::typical::{NoiseWithin, Relation, TurnMetric};
 use super::{ComparedStep, Pairing, Sample, Verdict, anova, drift, initial_tree};
@@ -22,13 +22,13 @@ pub(super) struct TargetPair<'t> {
 }
 
 /// The figure that is compared as a metric.
-pub(super) struct Measured<'m> {
+pub(super) struct ComparedFigure<'m> {
     pub metric: &'m str,
     /// The reason for which it is another one.
     pub reason: Option<Reason>,
 }
 
-impl<'m> Measured<'m> {
+impl<'m> ComparedFigure<'m> {
     /// Selects the figure for a metric of several targets. Where the threads of one server can't be
     /// told apart, the CPU of the server's whole process stands for own CPU on all sides.
     pub fn new(
@@ -72,7 +72,7 @@ pub(super) fn draft(
     metric: &str,
 ) -> Option<UndecidedRow> {
     let TargetPair { place, base, target } = targets;
-    let measured = Measured::new(samples, place, &[base, target], metric);
+    let measured = ComparedFigure::new(samples, place, &[base, target], metric);
     let mut of_base = samples.side(place, base, measured.metric);
     let mut of_target = samples.side(place, target, measured.metric);
     if let Some(metric) = TurnMetric::named(metric) {
@@ -202,7 +202,7 @@ impl UndecidedRow {
     }
 
     pub fn add_reasons(&mut self, reasons: &[Reason]) {
-        self.row.reasons.extend(reasons.iter().map(Reason::to_string));
+        self.row.reasons.extend(reason::sentences(reasons));
     }
 
     fn say_why_nothing_counts(&mut self, named: NamedSide<'_>) {

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::designed::DesignedEffects;
-use super::draft::{Measured, TargetPair, UndecidedRow, draft};
+use super::draft::{ComparedFigure, TargetPair, UndecidedRow, draft};
 use super::estimate::Estimate;
 use super::matching::{BothSides, NamedSide, deviations};
 use super::metric::{families, family_of};
@@ -116,13 +116,6 @@ struct FactorLevel<'f> {
     level: usize,
 }
 
-impl FactorLevel<'_> {
-    /// Returns a level of the factor with its name: `build=pg17`.
-    fn named(self, level: usize) -> String {
-        format!("{}={}", self.factor.label(), self.factor.levels[level])
-    }
-}
-
 /// Computes the effects of factors, each of which has a target for each level in each of its
 /// combinations.
 pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions) -> Effects {
@@ -219,7 +212,7 @@ fn draft_effect(
 ) -> Option<UndecidedEffect> {
     let pairs = target_pairs(place, level)?;
     let targets: Vec<&str> = pairs.iter().flat_map(|pair| [pair.base, pair.target]).collect();
-    let measured = Measured::new(samples, place, &targets, metric);
+    let measured = ComparedFigure::new(samples, place, &targets, metric);
 
     let mut each = Vec::new();
     let mut sides = Vec::new();
@@ -281,8 +274,8 @@ fn draft_of_all(
     let of_level: Vec<&Side> = sides.iter().map(|sides| &sides.target).collect();
     all.fill(
         samples,
-        NamedSide { name: &level.named(0), side: &Side::mean_of(&of_base) },
-        NamedSide { name: &level.named(level.level), side: &Side::mean_of(&of_level) },
+        NamedSide { name: &level.factor.named(0), side: &Side::mean_of(&of_base) },
+        NamedSide { name: &level.factor.named(level.level), side: &Side::mean_of(&of_level) },
     );
 
     // What a combination lacks, the mean lacks as well.

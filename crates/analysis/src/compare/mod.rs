@@ -27,8 +27,8 @@
 //!
 //! `docs/statistics.md` explains the computations, what they rest on, and where they fail.
 
+mod amounts;
 mod anova;
-mod blocks;
 mod borrowed;
 pub(crate) mod databases;
 mod decision;
@@ -41,6 +41,8 @@ mod equality;
 mod estimate;
 pub(crate) mod family;
 mod gate;
+mod groups;
+mod halves;
 pub(crate) mod initial_tree;
 mod looks;
 mod matching;
@@ -81,6 +83,7 @@ pub use designed::{
 pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
 pub use gate::{Gate, Judged, Thresholds, WORK, gate, judged, judged_work, repeats_to_judge};
+pub use groups::{BaseGroup, groups_by_base};
 pub use initial_tree::{InitialTree, TreeDifference};
 pub(crate) use metric::{OWN_CPU, has_only_process_cpu, process_cpu};
 pub use metric::{
@@ -190,7 +193,7 @@ pub struct Compared {
     pub unfinished: Option<String>,
     /// Notes on all comparisons.
     pub notes: Vec<String>,
-    /// How often the results are looked at.
+    /// The times at which the results are looked at.
     pub looks: Looks,
     /// The costs of functions, in steps that were profiled.
     pub profiles: Vec<ComparedProfile>,
@@ -271,7 +274,7 @@ pub struct ComparedStep {
     /// the root mean square over the repeats. `None` without turns.
     #[serde(skip)]
     pub error_within: Option<f64>,
-    /// How often its results are looked at.
+    /// The times at which its results are looked at.
     #[serde(skip)]
     pub looks: Looks,
 }

@@ -116,14 +116,14 @@ pub struct CostDifference {
 }
 
 /// The repeats of a step of a target.
-struct Repeats<'a> {
+struct ProfileRepeats<'a> {
     /// Those with a profiler that are valid and have samples.
     profiled: Vec<&'a ProfiledStep>,
     /// Those without a profiler that are valid.
     measured: Vec<&'a Row>,
 }
 
-impl<'a> Repeats<'a> {
+impl<'a> ProfileRepeats<'a> {
     fn of(figures: &'a Figures, index: &RowIndex<'a>, profiled: TargetPlace<'_>) -> Self {
         let has_samples = |step: &&ProfiledStep| step.row.valid && step.stacks.total() > 0;
         let steps = figures.profiled.iter().filter(|step| TargetPlace::of(&step.row) == profiled);
@@ -189,8 +189,8 @@ pub(super) fn compare_profiles(
 
     let compared = map_parallel(&places, |&profiled| {
         let of_base = TargetPlace { target: base, ..profiled };
-        let of_base = TargetProfile::read(&Repeats::of(figures, index, of_base))?;
-        let of_target = TargetProfile::read(&Repeats::of(figures, index, profiled))?;
+        let of_base = TargetProfile::read(&ProfileRepeats::of(figures, index, of_base))?;
+        let of_target = TargetProfile::read(&ProfileRepeats::of(figures, index, profiled))?;
 
         Some(difference(
             profiled.cell(CellKind::Measured),
@@ -233,7 +233,7 @@ pub fn merged_profiles(figures: &Figures) -> Vec<MergedProfile<'_>> {
     let index = RowIndex::new(figures);
     let mut all = Vec::new();
     for profiled in distinct(figures.profiled.iter().map(|step| TargetPlace::of(&step.row))) {
-        let repeats = Repeats::of(figures, &index, profiled);
+        let repeats = ProfileRepeats::of(figures, &index, profiled);
         let Some((first, others)) = repeats.profiled.split_first() else {
             continue;
         };

@@ -1,4 +1,4 @@
-//! What a comparison says about itself, as values: computing decides what is true, and only the
+//! Remarks of a comparison on itself, as values: computing decides what is true, and only the
 //! [`Display`](fmt::Display) of a value puts it in words.
 
 use std::fmt;
@@ -7,25 +7,34 @@ use record::Status;
 use words::{Metric, counted};
 
 use super::initial_tree::TreeDifference;
+use crate::order::distinct;
 
 /// The recommended minimum of repeats: with fewer, bursts of noise look like changes
 /// (`docs/statistics.md`).
 pub(super) const REPEATS_ADVISED: usize = 5;
 
+/// A repeat of a target.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RepeatName {
+    /// The target, with its run where several are compared: `pg17.base, run 2`.
+    pub target: String,
+    pub number: u32,
+}
+
 /// A remark on one comparison: a repeat that was left out, or why a ratio, interval or verdict is
-/// missing. `repeat` is the name of a repeat: `pg17.base, repeat 2`.
+/// missing.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Reason {
     /// The repeat's step is invalid for these reasons, or ended with this status if there are none.
-    Invalid { repeat: String, status: Status, reasons: Vec<String> },
+    Invalid { repeat: RepeatName, status: Status, reasons: Vec<String> },
     /// A percentile needs more operations than the repeat has.
-    TooFewOperations { repeat: String, metric: String, needed: u64 },
+    TooFewOperations { repeat: RepeatName, metric: String, needed: u64 },
     /// The repeat's cell ended before the step. `None`: it was never started.
-    StepMissing { repeat: String, status: Option<Status> },
+    StepMissing { repeat: RepeatName, status: Option<Status> },
     /// The other target has no repeat that ran next to this one.
-    Unpaired { repeat: String },
+    Unpaired { repeat: RepeatName },
     /// The repeat has too few turns to say what is typical.
-    FewTurns { repeat: String },
+    FewTurns { repeat: RepeatName },
     /// In some repeat, either target did nothing in a fifth of its turns.
     NoTypicalTurn,
     /// The target does not have the step.
@@ -55,31 +64,147 @@ pub(super) enum Reason {
     NoRatioToBound,
 }
 
+/// Returns the sentences of some remarks. Those that differ only in the repeat share one: `pg17.base,
+/// repeats 2 and 3 are left out: ...`.
+pub(super) fn sentences(reasons: &[Reason]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let mut said: Vec<&Reason> = Vec::new();
+    for reason in reasons {
+        if said.contains(&reason) {
+            continue;
+        }
+        let alike: Vec<&Reason> = reasons.iter().filter(|other| reason.is_like(other)).collect();
+        match RepeatNames::of(&alike).and_then(|repeats| reason.about(&repeats)) {
+            Some(sentence) => sentences.push(sentence),
+            None => sentences.push(reason.to_string()),
+        }
+        said.extend(alike);
+    }
+    sentences
+}
+
+/// The repeats of one target that a remark is about.
+struct RepeatNames<'r> {
+    target: &'r str,
+    numbers: Vec<u32>,
+}
+
+impl<'r> RepeatNames<'r> {
+    /// Returns the repeats of remarks on the same target; `None` if they are not about repeats.
+    fn of(reasons: &[&'r Reason]) -> Option<Self> {
+        let target = &reasons.first()?.repeat()?.target;
+        let numbers = reasons.iter().filter_map(|reason| Some(reason.repeat()?.number));
+        Some(Self { target, numbers: distinct(numbers) })
+    }
+
+    fn are_several(&self) -> bool {
+        self.numbers.len() > 1
+    }
+
+    fn is_or_are(&self) -> &'static str {
+        if self.are_several() { "are" } else { "is" }
+    }
+}
+
+impl fmt::Display for RepeatNames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers: Vec<String> = self.numbers.iter().map(u32::to_string).collect();
+        let target = self.target;
+        match numbers.as_slice() {
+            [before @ .., last] if !before.is_empty() => {
+                write!(f, "{target}, repeats {} and {last}", before.join(", "))
+            }
+            numbers => write!(f, "{target}, repeat {}", numbers.concat()),
+        }
+    }
+}
+
+impl Reason {
+    /// Returns the repeat that the remark is about; `None` if it is about all.
+    fn repeat(&self) -> Option<&RepeatName> {
+        match self {
+            Self::Invalid { repeat, .. }
+            | Self::TooFewOperations { repeat, .. }
+            | Self::StepMissing { repeat, .. }
+            | Self::Unpaired { repeat }
+            | Self::FewTurns { repeat } => Some(repeat),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the remark is that a repeat has not begun.
+    pub(super) fn is_of_unbegun(&self) -> bool {
+        matches!(self, Self::StepMissing { status: None, .. })
+    }
+
+    /// Returns whether another remark says the same, maybe of another repeat of the target.
+    fn is_like(&self, other: &Self) -> bool {
+        let (Some(own), Some(of_other)) = (self.repeat(), other.repeat()) else {
+            return self == other;
+        };
+        let repeats = |reason: &Self| {
+            let names = RepeatNames { target: &own.target, numbers: vec![own.number] };
+            reason.about(&names)
+        };
+        own.target == of_other.target && repeats(self) == repeats(other)
+    }
+
+    /// Returns what the remark says of these repeats; `None` if it is about all.
+    fn about(&self, repeats: &RepeatNames<'_>) -> Option<String> {
+        let are = repeats.is_or_are();
+        Some(match self {
+            Self::Invalid { status, reasons, .. } if reasons.is_empty() => {
+                format!("{repeats} {are} left out: {}", ended(*status, repeats))
+            }
+            Self::Invalid { reasons, .. } => {
+                format!("{repeats} {are} left out: {}", reasons.join("; "))
+            }
+            Self::TooFewOperations { metric, needed, .. } => {
+                format!("{repeats} {are} left out: {metric} needs at least {needed} operations")
+            }
+            Self::StepMissing { status: None, .. } => {
+                let have = if repeats.are_several() { "have" } else { "has" };
+                format!("{repeats} {have} not begun")
+            }
+            Self::StepMissing { status: Some(status), .. } => {
+                let (does, cells) = if repeats.are_several() {
+                    ("do", "their cells")
+                } else {
+                    ("does", "its cell")
+                };
+                let ended = match (status, repeats.are_several()) {
+                    (Status::Complete, false) => "has lost a part of its record",
+                    (Status::Complete, true) => "have lost a part of their records",
+                    (status, _) => ended(*status, repeats),
+                };
+                format!("{repeats} {does} not have the step: {cells} {ended}")
+            }
+            Self::Unpaired { .. } => {
+                let them = if repeats.are_several() { "them" } else { "it" };
+                format!("{repeats} {are} left out: the other target has no repeat next to {them}")
+            }
+            Self::FewTurns { .. } if repeats.are_several() => format!(
+                "{repeats} are left out: they have too few turns to say what is typical; longer steps have more"
+            ),
+            Self::FewTurns { .. } => format!(
+                "{repeats} is left out: it has too few turns to say what is typical; longer steps have more"
+            ),
+            _ => return None,
+        })
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Invalid { repeat, status, reasons } if reasons.is_empty() => {
-                write!(f, "{repeat} is left out: {}", ended(Some(*status)))
+            Self::Invalid { .. }
+            | Self::TooFewOperations { .. }
+            | Self::StepMissing { .. }
+            | Self::Unpaired { .. }
+            | Self::FewTurns { .. } => {
+                let said = RepeatNames::of(&[self]).and_then(|repeats| self.about(&repeats));
+                f.write_str(&said.unwrap_or_default())
             }
-            Self::Invalid { repeat, reasons, .. } => {
-                write!(f, "{repeat} is left out: {}", reasons.join("; "))
-            }
-            Self::TooFewOperations { repeat, metric, needed } => {
-                write!(f, "{repeat} is left out: {metric} needs at least {needed} operations")
-            }
-            Self::StepMissing { repeat, status: Some(Status::Complete) } => {
-                write!(f, "{repeat} does not have the step: its cell has lost a part of its record")
-            }
-            Self::StepMissing { repeat, status } => {
-                write!(f, "{repeat} does not have the step: its cell {}", ended(*status))
-            }
-            Self::Unpaired { repeat } => {
-                write!(f, "{repeat} is left out: the other target has no repeat next to it")
-            }
-            Self::FewTurns { repeat } => write!(
-                f,
-                "{repeat} is left out: it has too few turns to say what is typical; longer steps have more"
-            ),
             Self::NoTypicalTurn => f.write_str(
                 "one of the two did nothing in a fifth of its turns or more, so no turn is typical",
             ),
@@ -117,14 +242,15 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Returns the end of an unfinished cell.
-fn ended(status: Option<Status>) -> &'static str {
-    match status {
-        None => "was never started",
-        Some(Status::Failed) => "failed",
-        Some(Status::Interrupted) => "was interrupted",
-        Some(Status::Incomplete) => "did not finish",
-        Some(Status::Complete) => "is not valid",
+/// Returns the end of unfinished cells.
+fn ended(status: Status, repeats: &RepeatNames<'_>) -> &'static str {
+    match (status, repeats.are_several()) {
+        (Status::Failed, _) => "failed",
+        (Status::Interrupted, false) => "was interrupted",
+        (Status::Interrupted, true) => "were interrupted",
+        (Status::Incomplete, _) => "did not finish",
+        (Status::Complete, false) => "is not valid",
+        (Status::Complete, true) => "are not valid",
     }
 }
 
@@ -302,7 +428,37 @@ fn percent(share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::percent;
+    use super::*;
+
+    #[test]
+    fn repeats_with_the_same_reason_share_a_sentence() {
+        let repeat = |number| RepeatName { target: "pg.a".into(), number };
+        let invalid = |number, reason: &str| Reason::Invalid {
+            repeat: repeat(number),
+            status: Status::Complete,
+            reasons: vec![reason.into()],
+        };
+        let missing = |number, status| Reason::StepMissing { repeat: repeat(number), status };
+        let reasons = [
+            invalid(1, "rows are lost"),
+            missing(4, None),
+            invalid(2, "it ended early"),
+            invalid(3, "rows are lost"),
+            missing(5, None),
+            Reason::AllZero,
+            missing(6, Some(Status::Failed)),
+        ];
+        assert_eq!(
+            sentences(&reasons),
+            [
+                "pg.a, repeats 1 and 3 are left out: rows are lost",
+                "pg.a, repeats 4 and 5 have not begun",
+                "pg.a, repeat 2 is left out: it ended early",
+                "all repeats of both targets are zero",
+                "pg.a, repeat 6 does not have the step: its cell failed",
+            ]
+        );
+    }
 
     #[test]
     fn percentages_keep_their_digits() {

@@ -8,7 +8,7 @@ use record::{CellKey, Status, StepKind};
 use super::Sample;
 use super::mean::{Block, Pair};
 use super::metric::{THROUGHPUT, has_only_process_cpu, process_cpu, rounding, value};
-use super::reason::Reason;
+use super::reason::{Reason, RepeatName};
 use crate::figures::index::{NumberedRow, RowIndex, StepPlace};
 use crate::figures::{Figures, Looks, Row, UnfinishedCell, run_label, step_figures};
 use crate::order::distinct;
@@ -290,6 +290,11 @@ impl<'a> Samples<'a> {
             }
         }
 
+        // Tables say once which repeats have not begun, if others have.
+        if !side.values.is_empty() {
+            side.reasons.retain(|reason| !reason.is_of_unbegun());
+        }
+
         side.values.sort_by_key(|value| (value.sample.run, value.sample.repeat));
         side
     }
@@ -335,13 +340,14 @@ impl<'a> Samples<'a> {
     }
 
     /// Returns the name of a repeat: `pg17.base, repeat 2`.
-    pub fn repeat_name(&self, target: &str, run: usize, repeat: u32) -> String {
+    pub fn repeat_name(&self, target: &str, run: usize, number: u32) -> RepeatName {
         // Where runs are compared, a target has the name of its run.
-        if self.many_runs && target != run_label(run) {
-            format!("{target}, {}, repeat {repeat}", run_label(run))
+        let target = if self.many_runs && target != run_label(run) {
+            format!("{target}, {}", run_label(run))
         } else {
-            format!("{target}, repeat {repeat}")
-        }
+            target.to_owned()
+        };
+        RepeatName { target, number }
     }
 }
 

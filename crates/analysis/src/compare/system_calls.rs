@@ -1,16 +1,13 @@
 //! Compares how many system calls of each kind an operation makes.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use record::CellKey;
 use serde::Serialize;
 
-use super::mean::{Mean, mean};
-use super::student::{quantile, tails};
-use super::waits::Repeats;
+use super::ComparedStep;
+use super::amounts::{Amount, AmountReader, ComparedRepeats, NamedAmount, compare_amounts};
 use super::work::numbers_differ;
-use super::{ComparedStep, THROUGHPUT, family};
 use crate::figures::index::RowIndex;
 use crate::figures::{Row, throughput};
 
@@ -44,13 +41,6 @@ pub struct SystemCallDifference {
     pub is_shown: bool,
 }
 
-impl SystemCallDifference {
-    fn shown_and_large_first(&self, other: &Self) -> Ordering {
-        let by_shown = other.is_shown.cmp(&self.is_shown);
-        by_shown.then(other.difference.abs().total_cmp(&self.difference.abs()))
-    }
-}
-
 /// Compares the numbers of system calls, step by step. `compared` says which repeats count, and how
 /// they are paired. The kinds of all steps are one family of the error rate.
 pub(super) fn compare_system_calls(
@@ -59,115 +49,68 @@ pub(super) fn compare_system_calls(
     base: &str,
     error_rate: f64,
 ) -> Vec<ComparedSystemCalls> {
-    let mut estimated = Vec::new();
-    for step in compared.iter().filter(|step| step.metric == THROUGHPUT) {
-        if let Some(repeats) = Repeats::of(index, step, base) {
-            estimated.push((step, estimates(&repeats)));
-        }
-    }
-
-    let kinds = estimated.iter().flat_map(|(_, kinds)| kinds);
-    let p_values: Vec<f64> = kinds.map(KindEstimate::p_value).collect();
-    let level = family::level(&p_values, error_rate);
-
     let mut all = Vec::new();
-    for (step, estimates) in estimated {
-        let mut kinds: Vec<SystemCallDifference> =
-            estimates.into_iter().map(|kind| kind.at(level)).collect();
-        kinds.sort_by(SystemCallDifference::shown_and_large_first);
-        if !kinds.is_empty() {
-            all.push(ComparedSystemCalls {
-                cell: step.cell.clone(),
-                workload: step.workload.clone(),
-                step: step.step.clone(),
-                kinds,
-            });
-        }
+    for amounts in compare_amounts::<CallCounts>(index, compared, base, error_rate) {
+        let kinds = amounts.differences.into_iter().map(|amount| SystemCallDifference {
+            name: amount.name,
+            base: amount.base,
+            target: amount.target,
+            difference: amount.difference,
+            margin: amount.margin,
+            is_shown: amount.is_shown,
+        });
+        all.push(ComparedSystemCalls {
+            cell: amounts.step.cell.clone(),
+            workload: amounts.step.workload.clone(),
+            step: amounts.step.step.clone(),
+            kinds: kinds.collect(),
+        });
     }
     all
 }
 
-/// The difference of the calls of one kind, before the family is decided.
-struct KindEstimate {
-    name: String,
-    base: f64,
-    target: f64,
-    difference: Mean,
-}
+/// The numbers of calls per operation, by the kernel's names.
+struct CallCounts;
 
-impl KindEstimate {
-    fn p_value(&self) -> f64 {
-        tails(self.difference.t(), self.difference.freedom)
+impl AmountReader for CallCounts {
+    type Name = String;
+
+    /// Returns the counts of all kinds that were counted in all repeats, and happened in one.
+    fn read(repeats: &ComparedRepeats<'_>) -> Vec<NamedAmount<String>> {
+        let counted = repeats.all().flat_map(|row| row.system_calls.keys());
+        let names: BTreeSet<&String> = counted.collect();
+        names.into_iter().filter_map(|name| counts_of(name, repeats)).collect()
     }
 
-    fn at(self, level: f64) -> SystemCallDifference {
-        let Mean { center, error, freedom } = self.difference;
-        SystemCallDifference {
-            is_shown: self.p_value() <= level && numbers_differ(self.base, self.target),
-            name: self.name,
-            base: self.base,
-            target: self.target,
-            difference: center,
-            margin: quantile(level, freedom) * error,
-        }
+    fn is_large(base: f64, target: f64) -> bool {
+        numbers_differ(base, target)
     }
 }
 
-/// Returns the differences of all kinds that were counted in all repeats, and happened in one.
-fn estimates(repeats: &Repeats<'_>) -> Vec<KindEstimate> {
-    let all: BTreeSet<&str> =
-        repeats.all().flat_map(|row| row.system_calls.keys().map(String::as_str)).collect();
-    all.into_iter().filter_map(|name| estimate(repeats, name)).collect()
+fn counts_of(name: &str, repeats: &ComparedRepeats<'_>) -> Option<NamedAmount<String>> {
+    let base = counts(&repeats.base, name)?;
+    let target = counts(&repeats.target, name)?;
+
+    let mut all = base.iter().chain(&target);
+    let happened = all.any(|count| count.per_operation != 0.0);
+    happened.then(|| NamedAmount { name: name.to_owned(), base, target })
 }
 
-fn estimate(repeats: &Repeats<'_>, name: &str) -> Option<KindEstimate> {
-    let of_base = counts_of(&repeats.base, name)?;
-    let of_target = counts_of(&repeats.target, name)?;
-    let mut all = of_base.iter().chain(&of_target);
-    if all.all(|count| count.per_operation == 0.0) {
+fn counts(rows: &[&Row], name: &str) -> Option<Vec<Amount>> {
+    rows.iter().map(|row| count_of(row, name)).collect()
+}
+
+/// Returns the calls of one kind in one repeat; `None` if that did not count them.
+fn count_of(row: &Row, name: &str) -> Option<Amount> {
+    let per_operation = *row.system_calls.get(name)?;
+    let operations = throughput(row)? * row.seconds;
+    if operations <= 0.0 {
         return None;
     }
 
-    // Repeats that happen to agree still have the error of counting.
-    let floor = (counting_variance(&of_base) + counting_variance(&of_target)).sqrt();
-    let base: Vec<f64> = of_base.iter().map(|count| count.per_operation).collect();
-    let target: Vec<f64> = of_target.iter().map(|count| count.per_operation).collect();
-
-    Some(KindEstimate {
-        name: name.to_owned(),
-        base: mean(&base),
-        target: mean(&target),
-        difference: repeats.difference(&base, &target, floor),
-    })
-}
-
-/// The calls of one kind in one repeat.
-struct CallCount {
-    per_operation: f64,
-    /// The variance by counting alone.
-    variance: f64,
-}
-
-/// Returns the counts of a kind in each repeat; `None` if one did not count it.
-fn counts_of(rows: &[&Row], name: &str) -> Option<Vec<CallCount>> {
-    let mut counts = Vec::new();
-    for row in rows {
-        let per_operation = *row.system_calls.get(name)?;
-        let operations = throughput(row)? * row.seconds;
-        if operations <= 0.0 {
-            return None;
-        }
-        // A kind that did not happen may still have happened.
-        let calls = per_operation * operations + 1.0;
-        counts.push(CallCount { per_operation, variance: calls / operations.powi(2) });
-    }
-    Some(counts)
-}
-
-/// Returns the variance of the mean of repeats by counting alone.
-fn counting_variance(counts: &[CallCount]) -> f64 {
-    let repeats = counts.len() as f64;
-    counts.iter().map(|count| count.variance).sum::<f64>() / repeats.powi(2)
+    // A kind that did not happen may still have happened.
+    let calls = per_operation * operations + 1.0;
+    Some(Amount { per_operation, variance: calls / operations.powi(2) })
 }
 
 #[cfg(test)]

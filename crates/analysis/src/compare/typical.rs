@@ -2,16 +2,16 @@
 //!
 //! The figure of one target by itself would have in it what the machine did in its turns. So where
 //! two targets are compared, that of the base is its own, and that of the other is a multiple of
-//! it: the ratio that is typical of their common blocks.
+//! it: the ratio that is typical of their turns side by side.
 
-use super::blocks::BlockPairs;
+use super::halves::HalfPairs;
 use super::mean::mean;
 use super::metric::{OWN_CPU, THROUGHPUT};
 use super::reason::Reason;
 use super::samples::{Samples, Side, TimedSample};
 use super::{ComparedStep, Sample};
 use crate::figures::index::StepPlace;
-use crate::figures::{Row, STEADINESS, TYPICAL_CPU, TYPICAL_RATE, TurnBlock};
+use crate::figures::{HalfBlock, Row, STEADINESS, TYPICAL_CPU, TYPICAL_RATE};
 
 /// The figures of a typical turn, each with the metric whose family of comparisons it belongs to
 /// and its name in sentences.
@@ -78,16 +78,16 @@ impl Relation<'_, '_> {
     }
 
     /// Returns the target's value as a multiple of the base's in the same repeat; `None` if they
-    /// have too few blocks in common.
+    /// have too few turns in common.
     fn multiple(
         &self,
         metric: &str,
         base: &TimedSample,
         mut value: TimedSample,
     ) -> Option<TimedSample> {
-        let of_base = turn_blocks(self.samples, self.place, self.base, &base.sample)?;
-        let of_target = turn_blocks(self.samples, self.place, self.target, &value.sample)?;
-        let ratio = BlockPairs::new(of_base, of_target).ratio(metric)?;
+        let of_base = half_blocks(self.samples, self.place, self.base, &base.sample)?;
+        let of_target = half_blocks(self.samples, self.place, self.target, &value.sample)?;
+        let ratio = HalfPairs::new(of_base, of_target).ratio(metric)?;
         value.sample.value = base.sample.value * ratio;
         Some(value)
     }
@@ -134,16 +134,16 @@ impl NoiseWithin {
         let mut squares = Vec::new();
         let mut has_too_few = false;
         for (base_value, value) in compared.base_values.iter().zip(&compared.values) {
-            let of_base = turn_blocks(samples, place, base, base_value);
-            let of_target = turn_blocks(samples, place, &compared.cell.target, value);
+            let of_base = half_blocks(samples, place, base, base_value);
+            let of_target = half_blocks(samples, place, &compared.cell.target, value);
             let (Some(of_base), Some(of_target)) = (of_base, of_target) else {
                 return Self::Unknown;
             };
 
-            let blocks = BlockPairs::new(of_base, of_target);
-            match blocks.error(&compared.metric) {
+            let pairs = HalfPairs::new(of_base, of_target);
+            match pairs.error(&compared.metric) {
                 Some(error) => squares.push(error * error),
-                None if blocks.are_enough() => return Self::Unknown,
+                None if pairs.are_enough() => return Self::Unknown,
                 None => has_too_few = true,
             }
         }
@@ -160,15 +160,15 @@ impl NoiseWithin {
     }
 }
 
-/// Returns the blocks of a repeat of a target; `None` if it took no turns.
-fn turn_blocks<'a>(
+/// Returns the turns of a repeat of a target; `None` if it took no turns.
+fn half_blocks<'a>(
     samples: &Samples<'a>,
     place: StepPlace<'_>,
     target: &str,
     sample: &Sample,
-) -> Option<&'a [TurnBlock]> {
+) -> Option<&'a [HalfBlock]> {
     let row: &Row = samples.index.rows(place, target).find(|row| sample.is_of(row))?;
-    row.turns.is_some().then_some(row.turn_blocks.as_slice())
+    row.turns.is_some().then_some(row.half_blocks.as_slice())
 }
 
 #[cfg(test)]
@@ -180,19 +180,19 @@ mod tests {
     use crate::compare::{
         CompareOptions, Compared, ComparedStep, THROUGHPUT, Verdict, compare, interval_parts,
     };
-    use crate::figures::{Figures, Row, STEADINESS, StartedCell, TYPICAL_RATE, TurnBlock};
+    use crate::figures::{Figures, HalfBlock, Row, STEADINESS, StartedCell, TYPICAL_RATE};
 
-    /// Returns a repeat in turns. `stalled` is the number of blocks in which it did nothing.
+    /// Returns a repeat in turns. `stalled` is the number of turns of ten in which it did nothing.
     fn repeat(target: &str, repeat: u32, operations: u64, stalled: u32) -> Row {
-        let block = |block| TurnBlock {
-            block,
-            turns: 2,
+        let half = |turn: u32| HalfBlock {
+            block: turn / 2,
+            half: turn % 2,
             seconds: 0.1,
-            operations: if block % 10 < stalled { 0 } else { operations + u64::from(block) },
+            operations: if turn % 10 < stalled { 0 } else { operations + u64::from(turn) },
             cpu_seconds: None,
         };
-        let blocks: Vec<TurnBlock> = (0..40).map(block).collect();
-        let rate = blocks.iter().map(|block| block.operations).sum::<u64>() as f64 / 4.0;
+        let halves: Vec<HalfBlock> = (0..40).map(half).collect();
+        let rate = halves.iter().map(|half| half.operations).sum::<u64>() as f64 / 4.0;
         Row {
             cell: CellKey::new(target, None, 1, repeat),
             step: "point-query".to_owned(),
@@ -200,8 +200,8 @@ mod tests {
             status: Status::Complete,
             reported: true,
             valid: true,
-            turns: Some(80),
-            turn_blocks: blocks,
+            turns: Some(40),
+            half_blocks: halves,
             metrics: BTreeMap::from([
                 ("qps", Some(rate)),
                 (TYPICAL_RATE, Some(rate)),
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// The operations of the target in a block of each repeat; the base has 10,000. Either of them
+    /// The operations of the target in a turn of each repeat; the base has 10,000. Either of them
     /// stalls by chance.
     const OPERATIONS: [u64; 5] = [9_500, 9_510, 9_490, 9_500, 9_505];
     const STALLED: [[u32; 2]; 5] = [[0, 2], [2, 0], [1, 0], [0, 1], [2, 1]];
@@ -310,7 +310,7 @@ mod tests {
     fn what_was_measured_alone_has_no_typical_rate() {
         let mut figures = measured();
         for row in &mut figures.rows {
-            row.turn_blocks.clear();
+            row.half_blocks.clear();
             row.metrics.remove(TYPICAL_RATE);
             row.metrics.remove(STEADINESS);
         }

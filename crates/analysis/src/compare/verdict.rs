@@ -260,6 +260,10 @@ impl UndecidedRow {
 
         let is_above = row.ratio.is_some_and(|ratio| ratio > 1.0);
         let [base, target] = self.names.clone();
+        // The two sides of an interaction have no names.
+        if base.is_empty() {
+            return;
+        }
         let (above, below) = if is_above { (target, base) } else { (base, target) };
         self.add_reasons(&[Reason::Apart { above, below, repeat_count }]);
     }

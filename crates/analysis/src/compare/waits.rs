@@ -1,16 +1,14 @@
 //! Compares what sessions and the engine's threads waited for, state by state.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use record::CellKey;
 use serde::Serialize;
 use words::WaitView;
 
-use super::mean::{Mean, difference_of, mean, mean_of};
+use super::ComparedStep;
+use super::amounts::{Amount, AmountReader, ComparedRepeats, NamedAmount, compare_amounts};
 use super::profile::CostDifference;
-use super::student::{quantile, tails};
-use super::{ComparedStep, Pairing, Sample, THROUGHPUT, family};
 use crate::figures::index::RowIndex;
 use crate::figures::{Row, SessionState, throughput};
 
@@ -46,12 +44,6 @@ pub struct StateDifference {
 }
 
 impl StateDifference {
-    fn shown_and_large_first(&self, other: &Self) -> Ordering {
-        let by_shown = other.time.is_shown.cmp(&self.time.is_shown);
-        let size = |state: &Self| state.time.difference_us.abs();
-        by_shown.then(size(other).total_cmp(&size(self)))
-    }
-
     /// Returns whether sessions in this state wait for something that the engine names.
     pub fn is_wait(&self) -> bool {
         self.view == WaitView::Engine && self.name != RUNNING
@@ -66,213 +58,114 @@ pub(super) fn compare_waits(
     base: &str,
     error_rate: f64,
 ) -> Vec<ComparedWaits> {
-    let mut estimated = Vec::new();
-    for step in compared.iter().filter(|step| step.metric == THROUGHPUT) {
-        if let Some(repeats) = Repeats::of(index, step, base) {
-            estimated.push((step, repeats.estimates()));
-        }
-    }
-
-    let states = estimated.iter().flat_map(|(_, states)| states);
-    let p_values: Vec<f64> = states.map(StateEstimate::p_value).collect();
-    let level = family::level(&p_values, error_rate);
-
     let mut all = Vec::new();
-    for (step, estimates) in estimated {
-        let mut states: Vec<StateDifference> =
-            estimates.into_iter().map(|state| state.at(level)).collect();
-        states.sort_by(StateDifference::shown_and_large_first);
-
-        if !states.is_empty() {
-            all.push(ComparedWaits {
-                cell: step.cell.clone(),
-                workload: step.workload.clone(),
-                step: step.step.clone(),
-                states,
-            });
-        }
+    for amounts in compare_amounts::<WaitTimes>(index, compared, base, error_rate) {
+        let states = amounts.differences.into_iter().map(|amount| StateDifference {
+            view: amount.name.view,
+            name: amount.name.name,
+            time: CostDifference {
+                base_us: amount.base,
+                target_us: amount.target,
+                difference_us: amount.difference,
+                margin_us: amount.margin,
+                is_shown: amount.is_shown,
+            },
+        });
+        all.push(ComparedWaits {
+            cell: amounts.step.cell.clone(),
+            workload: amounts.step.workload.clone(),
+            step: amounts.step.step.clone(),
+            states: states.collect(),
+        });
     }
     all
 }
 
-/// The difference of the time in a state, before the family is decided.
-struct StateEstimate {
+/// The times in states, in microseconds per operation.
+struct WaitTimes;
+
+/// A state in one of the views.
+struct ViewedState {
     view: WaitView,
     name: String,
-    base_us: f64,
-    target_us: f64,
-    difference: Mean,
 }
 
-impl StateEstimate {
-    fn p_value(&self) -> f64 {
-        tails(self.difference.t(), self.difference.freedom)
-    }
+impl AmountReader for WaitTimes {
+    type Name = ViewedState;
 
-    fn at(self, level: f64) -> StateDifference {
-        let Mean { center, error, freedom } = self.difference;
-        StateDifference {
-            time: CostDifference {
-                base_us: self.base_us,
-                target_us: self.target_us,
-                difference_us: center,
-                margin_us: quantile(level, freedom) * error,
-                is_shown: self.p_value() <= level,
-            },
-            view: self.view,
-            name: self.name,
-        }
-    }
-}
-
-/// The repeats of a step that are compared with each other.
-pub(super) struct Repeats<'a> {
-    pub(super) base: Vec<&'a Row>,
-    pub(super) target: Vec<&'a Row>,
-    pub(super) pairing: Pairing,
-}
-
-impl<'a> Repeats<'a> {
-    /// Returns the repeats of a step; `None` if there is only one, or a row is missing.
-    pub(super) fn of(index: &RowIndex<'a>, step: &ComparedStep, base: &str) -> Option<Self> {
-        let target = &step.cell.target;
-        let of_target = match step.pairing {
-            Pairing::Single => return None,
-            // Pairs are of the same run and repeat.
-            Pairing::Paired => &step.base_values,
-            Pairing::Independent => &step.values,
-        };
-
-        let repeats = Self {
-            base: rows_of(index, step, base, &step.base_values)?,
-            target: rows_of(index, step, target, of_target)?,
-            pairing: step.pairing,
-        };
-
-        // States of two engines have different meanings.
-        let is_alike = repeats.base.first()?.engine == repeats.target.first()?.engine;
-        is_alike.then_some(repeats)
-    }
-
-    pub(super) fn all(&self) -> impl Iterator<Item = &'a Row> {
-        self.target.iter().chain(&self.base).copied()
-    }
-
-    /// Returns the mean difference between the values of the target's repeats and of the base's, in
-    /// pairs if the repeats are. Its standard error is at least `floor`.
-    pub(super) fn difference(&self, base: &[f64], target: &[f64], floor: f64) -> Mean {
-        if self.pairing == Pairing::Paired {
-            let pairs = base.iter().zip(target);
-            let differences: Vec<f64> = pairs.map(|(base, target)| target - base).collect();
-            mean_of(&differences, floor)
-        } else {
-            difference_of(base, target, floor)
-        }
-    }
-
-    /// Returns the differences of all states in the views that apply to all repeats.
-    fn estimates(&self) -> Vec<StateEstimate> {
-        let mut estimates = Vec::new();
+    /// Returns the times of all states in the views that apply to all repeats.
+    fn read(repeats: &ComparedRepeats<'_>) -> Vec<NamedAmount<ViewedState>> {
+        let mut times = Vec::new();
         for view in WaitView::ALL {
-            if self.all().all(|row| row.waits(view).is_some()) {
-                estimates.extend(self.estimates_in(view));
+            if repeats.all().all(|row| row.waits(view).is_some()) {
+                times.extend(times_in(view, repeats));
             }
         }
-        estimates
-    }
-
-    fn estimates_in(&self, view: WaitView) -> Vec<StateEstimate> {
-        // PostgreSQL 17 spells `WALSync` as `WalSync`.
-        let keys: BTreeSet<String> =
-            self.states(view).map(|state| state.name.to_lowercase()).collect();
-        keys.iter().filter_map(|key| self.estimate(view, key)).collect()
-    }
-
-    /// Returns the states of all repeats in a view.
-    fn states(&self, view: WaitView) -> impl Iterator<Item = &'a SessionState> {
-        self.all().filter_map(move |row| row.waits(view)).flat_map(|waits| &waits.states)
-    }
-
-    /// Returns the difference of one state, whose name is `key` in lower case; `None` if it was
-    /// seen too rarely, or a repeat has no time per operation.
-    fn estimate(&self, view: WaitView, key: &str) -> Option<StateEstimate> {
-        let mut alike: Vec<&SessionState> = self.states(view).collect();
-        alike.retain(|state| state.name.to_lowercase() == key);
-        let name = alike.first()?.name.clone();
-        let sightings: Option<f64> = alike.iter().map(|state| state.sightings).sum();
-
-        let base_times = times_of(&self.base, view, key)?;
-        let target_times = times_of(&self.target, view, key)?;
-        if sightings.is_some_and(|sightings| sightings < SIGHTINGS_MIN) {
-            return None;
-        }
-
-        // Repeats that happen to agree still have the error of counting.
-        let floor = (counting_variance(&base_times) + counting_variance(&target_times)).sqrt();
-        let base: Vec<f64> = base_times.iter().map(|time| time.us).collect();
-        let target: Vec<f64> = target_times.iter().map(|time| time.us).collect();
-
-        Some(StateEstimate {
-            view,
-            name,
-            base_us: mean(&base),
-            target_us: mean(&target),
-            difference: self.difference(&base, &target, floor),
-        })
+        times
     }
 }
 
-/// Returns the rows of a target's repeats; `None` if one is missing.
-fn rows_of<'a>(
-    index: &RowIndex<'a>,
-    step: &ComparedStep,
-    target: &str,
-    samples: &[Sample],
-) -> Option<Vec<&'a Row>> {
-    let rows = samples.iter().map(|sample| {
-        let mut rows = index.rows(step.place(), target);
-        rows.find(|row| sample.is_of(row))
-    });
-    rows.collect()
+fn times_in(view: WaitView, repeats: &ComparedRepeats<'_>) -> Vec<NamedAmount<ViewedState>> {
+    // PostgreSQL 17 spells `WALSync` as `WalSync`.
+    let keys: BTreeSet<String> =
+        states(view, repeats).map(|state| state.name.to_lowercase()).collect();
+    keys.iter().filter_map(|key| times_of(view, key, repeats)).collect()
 }
 
-fn times_of(rows: &[&Row], view: WaitView, key: &str) -> Option<Vec<Time>> {
-    rows.iter().map(|row| Time::of(row, view, key)).collect()
+/// Returns the states of all repeats in a view.
+fn states<'a>(
+    view: WaitView,
+    repeats: &ComparedRepeats<'a>,
+) -> impl Iterator<Item = &'a SessionState> {
+    repeats.all().filter_map(move |row| row.waits(view)).flat_map(|waits| &waits.states)
 }
 
-/// The time in a state in one repeat.
-struct Time {
-    us: f64,
-    /// Its variance by counting alone.
-    variance: f64,
-}
+/// Returns the times in one state, whose name is `key` in lower case; `None` if it was seen too
+/// rarely, or a repeat has no time per operation.
+fn times_of(
+    view: WaitView,
+    key: &str,
+    repeats: &ComparedRepeats<'_>,
+) -> Option<NamedAmount<ViewedState>> {
+    let mut alike: Vec<&SessionState> = states(view, repeats).collect();
+    alike.retain(|state| state.name.to_lowercase() == key);
+    let name = alike.first()?.name.clone();
 
-impl Time {
-    fn of(row: &Row, view: WaitView, key: &str) -> Option<Self> {
-        let throughput = throughput(row).filter(|throughput| *throughput > 0.0)?;
-        let waits = row.waits(view)?;
-        let state = waits.states.iter().find(|state| state.name.to_lowercase() == *key);
-
-        // Without samples the engine measured times, which have no error of counting.
-        if waits.samples == 0.0 {
-            let us = state.map_or(Some(0.0), |state| state.us_per_op)?;
-            return Some(Self { us, variance: 0.0 });
-        }
-
-        let us_per_sighting = 1e6 / (waits.samples * throughput);
-        let sightings = state.and_then(|state| state.sightings).unwrap_or(0.0);
-        Some(Self {
-            us: us_per_sighting * sightings,
-            // A state that was not seen may still have happened.
-            variance: us_per_sighting.powi(2) * (sightings + 1.0),
-        })
+    let sightings: Option<f64> = alike.iter().map(|state| state.sightings).sum();
+    if sightings.is_some_and(|sightings| sightings < SIGHTINGS_MIN) {
+        return None;
     }
+
+    Some(NamedAmount {
+        name: ViewedState { view, name },
+        base: times(&repeats.base, view, key)?,
+        target: times(&repeats.target, view, key)?,
+    })
 }
 
-/// Returns the variance of the mean of repeats by counting alone.
-fn counting_variance(times: &[Time]) -> f64 {
-    let count = times.len() as f64;
-    times.iter().map(|time| time.variance).sum::<f64>() / count.powi(2)
+fn times(rows: &[&Row], view: WaitView, key: &str) -> Option<Vec<Amount>> {
+    rows.iter().map(|row| time_of(row, view, key)).collect()
+}
+
+/// Returns the time in a state in one repeat; `None` if nothing was done in it.
+fn time_of(row: &Row, view: WaitView, key: &str) -> Option<Amount> {
+    let throughput = throughput(row).filter(|throughput| *throughput > 0.0)?;
+    let waits = row.waits(view)?;
+    let state = waits.states.iter().find(|state| state.name.to_lowercase() == *key);
+
+    // Without samples the engine measured times, which have no error of counting.
+    if waits.samples == 0.0 {
+        let us = state.map_or(Some(0.0), |state| state.us_per_op)?;
+        return Some(Amount { per_operation: us, variance: 0.0 });
+    }
+
+    let us_per_sighting = 1e6 / (waits.samples * throughput);
+    let sightings = state.and_then(|state| state.sightings).unwrap_or(0.0);
+    Some(Amount {
+        per_operation: us_per_sighting * sightings,
+        // A state that was not seen may still have happened.
+        variance: us_per_sighting.powi(2) * (sightings + 1.0),
+    })
 }
 
 #[cfg(test)]

@@ -95,6 +95,7 @@ pub fn by_pair(
         ],
         builds: Vec::new(),
         base: base_name,
+        bases: Vec::new(),
         ..runs[sides[0].run].run.clone()
     };
     Ok((shown, remarks))

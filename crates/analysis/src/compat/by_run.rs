@@ -79,6 +79,7 @@ fn as_targets(runs: &[Recorded], is_shared: impl Fn(&str) -> bool) -> Run {
         targets: targets.collect(),
         builds: Vec::new(),
         base: run_label(0),
+        bases: Vec::new(),
         ..runs[0].run.clone()
     }
 }

@@ -74,7 +74,12 @@ pub fn by_step(
 
     let targets =
         labels.iter().map(|label| Target { name: (*label).clone(), ..run.targets[0].clone() });
-    let shown = Run { targets: targets.collect(), base: pairs[0].labels[0].clone(), ..run.clone() };
+    let shown = Run {
+        targets: targets.collect(),
+        base: pairs[0].labels[0].clone(),
+        bases: Vec::new(),
+        ..run.clone()
+    };
     Ok((shown, notes(run, pairs)))
 }
 
@@ -92,7 +97,7 @@ fn as_targets(row: &Row, pairs: &[StepPair]) -> Vec<Row> {
                     // A step that the user names is shown.
                     reported: true,
                     // Steps of one cell took no turns with each other.
-                    turn_blocks: Vec::new(),
+                    half_blocks: Vec::new(),
                     ..row.clone()
                 });
             }

@@ -4,7 +4,7 @@ use super::FindingKind::{
     self, Cpu, Fsyncs, Handover, HostBusy, Locks, ProcessorWait, Reads, Unexplained, Writes,
 };
 use super::case::{Case, Pair};
-use super::thresholds::{EXPLAINS, SHORT_SECONDS};
+use super::thresholds::{EXPLAINS, LARGEST, SHORT_SECONDS};
 use crate::compare::{Difference, OWN_CPU, process_cpu};
 use crate::order::sort_largest_first;
 
@@ -163,6 +163,18 @@ pub(super) fn changed_process_cpu(case: &Case<'_>) -> Option<ChangedPart> {
     };
 
     changed.is_candidate().then_some(changed)
+}
+
+/// Returns the change of own CPU, where other parts of an operation's time were not measured and
+/// it makes up so much of the change of that time that none of them can be larger.
+pub(super) fn changed_own_cpu(case: &Case<'_>) -> Option<ChangedPart> {
+    let us = case.metric(OWN_CPU)?;
+    let difference = case.difference(|row| row.metric(OWN_CPU))?;
+    let added_us = case.side.time_us() - case.base.time_us();
+
+    let share = difference.mean / added_us;
+    let changed = ChangedPart { part: &PARTS[0], us, difference, induced_us: 0.0, share };
+    (changed.is_shown() && share >= LARGEST).then_some(changed)
 }
 
 /// Counts the wait for a processor that more CPU causes as CPU. On a busy host, a thread waits some

@@ -21,7 +21,7 @@ const IN_SEQUENCE: &str = "in sequence";
 
 /// A step of a target that was measured alone.
 #[derive(Clone, Debug, PartialEq)]
-struct Measured<'a> {
+struct AloneStep<'a> {
     target: &'a str,
     /// The variant of the cells alone.
     alone: Option<&'a str>,
@@ -30,7 +30,7 @@ struct Measured<'a> {
     step: &'a str,
 }
 
-impl<'a> Measured<'a> {
+impl<'a> AloneStep<'a> {
     fn of(row: &'a Row) -> Option<Self> {
         let alone = row.alone.as_ref()?;
         Some(Self {
@@ -123,15 +123,15 @@ pub(super) fn unshown(figures: &Figures, compared: &Compared) -> Vec<UnshownSequ
 }
 
 /// Returns the steps that were measured alone.
-fn measured(figures: &Figures) -> Vec<Measured<'_>> {
-    distinct(figures.rows.iter().filter_map(Measured::of))
+fn measured(figures: &Figures) -> Vec<AloneStep<'_>> {
+    distinct(figures.rows.iter().filter_map(AloneStep::of))
 }
 
 /// Compares the throughput of steps in sequence with that of the same steps alone.
 fn compare_sides(
     figures: &Figures,
     compared: &Compared,
-    all: &[Measured<'_>],
+    all: &[AloneStep<'_>],
 ) -> Vec<ComparedStep> {
     if all.is_empty() {
         return Vec::new();
@@ -150,7 +150,7 @@ fn compare_sides(
 }
 
 /// Returns the figures of the steps with their sides as targets.
-fn with_sides(figures: &Figures, all: &[Measured<'_>]) -> Figures {
+fn with_sides(figures: &Figures, all: &[AloneStep<'_>]) -> Figures {
     let mut sides = Figures { looks: figures.looks, effect: figures.effect, ..Figures::default() };
 
     for measured in all {
@@ -168,7 +168,7 @@ fn with_sides(figures: &Figures, all: &[Measured<'_>]) -> Figures {
 
 fn explanation<'a>(
     context: Context<'a>,
-    all: &[Measured<'a>],
+    all: &[AloneStep<'a>],
     step: &ComparedStep,
 ) -> Option<Explanation<'a>> {
     let measured = all.iter().find(|measured| measured.is_compared_in(step))?;

@@ -52,9 +52,6 @@ pub struct Answer {
     /// The steps in which stalls are shown to take more or less of a target's time than of the
     /// base's. The ratios are those of steadiness.
     pub steadiness: Vec<TargetAnswer>,
-    /// If no step of any target shows a change of throughput: the largest change of all steps
-    /// together that is shown.
-    pub together: Option<ChangeOfAll>,
     /// If no step of any target shows a change of throughput: the finding about CPU time that did
     /// change.
     #[serde(skip)]
@@ -73,14 +70,16 @@ pub struct Answer {
 /// The change of a target's throughput over all steps.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChangeOfAll {
-    /// The target.
-    pub target: String,
     /// The geometric mean of target / base over the steps.
     pub ratio: f64,
     /// The interval of that mean.
     pub interval: Interval,
-    /// The number of steps.
+    /// The number of steps in the mean.
     pub step_count: usize,
+    /// The number of steps that the target or the base has.
+    pub all_step_count: usize,
+    /// The steps with the lowest and the highest ratio.
+    pub extremes: Option<[Change; 2]>,
 }
 
 /// The summary of a factor's level against the base's level, with all else equal.
@@ -131,6 +130,8 @@ pub struct TargetAnswer {
     pub single: Vec<Change>,
     /// The number of steps that are invalid, failed or missing.
     pub not_compared: usize,
+    /// If no step shows a change: the change of all steps together that is shown.
+    pub together: Option<ChangeOfAll>,
 }
 
 /// A step's throughput against the base's.
@@ -151,21 +152,27 @@ pub struct Change {
 }
 
 impl ChangeOfAll {
-    /// Returns the largest of the changes that are shown.
-    fn largest(compared: &Compared) -> Option<Self> {
-        let mut shown = Vec::new();
-        for overall in &compared.overall {
-            let mean = &overall.compared;
-            // The mean of one step is that step.
-            if !mean.verdict.is_change() || overall.step_count < 2 {
-                continue;
-            }
-            if let (Some(ratio), Some(interval)) = (mean.ratio, mean.interval) {
-                let target = mean.cell.target.clone();
-                shown.push(Self { target, ratio, interval, step_count: overall.step_count });
-            }
+    /// Returns the change of a target, if it is shown.
+    fn of(compared: &Compared, target: &str) -> Option<Self> {
+        let mut means = compared.overall.iter();
+        let overall = means.find(|overall| overall.compared.cell.target == target)?;
+        let mean = &overall.compared;
+        // The mean of one step is that step.
+        if !mean.verdict.is_change() || overall.step_count < 2 {
+            return None;
         }
-        shown.into_iter().max_by(|a, b| a.ratio.ln().abs().total_cmp(&b.ratio.ln().abs()))
+
+        let rows = compared.rows.iter();
+        let rows = rows.filter(|row| row.metric == THROUGHPUT && row.cell.target == target);
+        let mut steps: Vec<Change> = rows.filter_map(Change::of).collect();
+        sort_smallest_first(&mut steps, |item| item.ratio);
+        Some(Self {
+            ratio: mean.ratio?,
+            interval: mean.interval?,
+            step_count: overall.step_count,
+            all_step_count: overall.all_step_count,
+            extremes: steps.first().cloned().zip(steps.last().cloned()).map(Into::into),
+        })
     }
 }
 
@@ -197,7 +204,12 @@ impl Answer {
         let targets = distinct(cells.map(|cell: &CellKey| cell.target.as_str()));
         let others = targets.into_iter().filter(|name| *name != compared.base);
         let of_target = |target: &str| {
-            TargetAnswer::new(target, rows().filter(|row| row.cell.target == target))
+            let mut answer =
+                TargetAnswer::new(target, rows().filter(|row| row.cell.target == target));
+            if answer.largest().is_none() {
+                answer.together = ChangeOfAll::of(compared, target);
+            }
+            answer
         };
 
         let counts = || {
@@ -223,7 +235,6 @@ impl Answer {
             typical: typical::rates(compared, &targets),
             typical_cpu: typical::cpu(compared, &targets),
             steadiness: typical::steadiness(compared, &targets),
-            together: if is_shown { None } else { ChangeOfAll::largest(compared) },
             hidden_cost: if is_shown { None } else { hidden_cost(findings) },
             gaps: gaps(figures, compared),
             shown_costs: if is_shown { Vec::new() } else { shown_costs::shown_costs(compared) },
@@ -252,16 +263,7 @@ impl TargetAnswer {
     pub(super) fn new<'a>(target: &str, rows: impl Iterator<Item = &'a ComparedStep>) -> Self {
         let mut answer = Self { target: target.to_owned(), ..Self::default() };
         for row in rows {
-            let change = row.ratio.map(|ratio| Change {
-                step: row.step.clone(),
-                variant: row.cell.variant.clone(),
-                clients: row.cell.clients,
-                ratio,
-                interval: row.interval,
-                repeats: row.values.len(),
-            });
-
-            match (row.verdict, change) {
+            match (row.verdict, Change::of(row)) {
                 (Verdict::Faster, Some(change)) => answer.faster.push(change),
                 (Verdict::Slower, Some(change)) => answer.slower.push(change),
                 (Verdict::Single, Some(change)) => answer.single.push(change),
@@ -302,6 +304,18 @@ impl TargetAnswer {
 }
 
 impl Change {
+    /// Returns the change of a comparison; `None` without a ratio.
+    fn of(row: &ComparedStep) -> Option<Self> {
+        Some(Self {
+            step: row.step.clone(),
+            variant: row.cell.variant.clone(),
+            clients: row.cell.clients,
+            ratio: row.ratio?,
+            interval: row.interval,
+            repeats: row.values.len(),
+        })
+    }
+
     /// Returns the distance from no change, which is equal for twice and half the throughput.
     pub fn size(&self) -> f64 {
         self.ratio.ln().abs()
@@ -403,6 +417,7 @@ mod tests {
     use super::*;
     use crate::compare::{CombinationEffect, Deviation};
     use crate::explain::explanation::Explanation;
+    use crate::explain::finding::CellStep;
     use crate::explain::statement::{KnownDifferences, Statement};
     use crate::explain::{Direction, FindingKind};
     use crate::settings::Factor;
@@ -528,7 +543,7 @@ mod tests {
             let cell = CellKey::new("b.x", None, 1, 0);
             let explanation = Explanation {
                 statement,
-                places: vec![(&cell, "insert", "q1")],
+                places: vec![CellStep { cell: &cell, workload: "insert", step: "q1" }],
                 evidence: Vec::new(),
                 caveats: Vec::new(),
                 weight: 1.0,

@@ -1,7 +1,8 @@
 //! The facts of a compared step that a sentence may state.
 
 use super::case::{Case, Pair};
-use crate::compare::{Interval, NamedFunction, StateDifference};
+use super::thresholds::HIDDEN_CHANGE;
+use crate::compare::{Interval, NamedFunction, OWN_CPU, StateDifference};
 
 /// A compared step of a target, without its rows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,6 +32,8 @@ pub struct CaseFacts {
     pub operation: String,
     /// The unit of throughput: `queries/s`.
     pub rate_unit: String,
+    /// Own CPU over the base's, if it is shown to have changed with the time of an operation.
+    pub own_cpu_ratio: Option<f64>,
     /// The CPU of the server's whole process, in microseconds per operation.
     pub server_cpu_us: Option<Pair>,
     /// The sides whose threads can't be told apart, base first, if the CPU of an operation is
@@ -89,12 +92,24 @@ impl Case<'_> {
             repeat_count: step.values.len(),
             operation: self.noun().to_owned(),
             rate_unit: self.rate(),
+            own_cpu_ratio: self.shown_own_cpu_ratio(),
             server_cpu_us: self.metric("server_cpu_us_per_op"),
             without_threads,
             function: self.named_function().cloned(),
             wait: self.named_wait().cloned(),
             plan: self.changed_plan(),
         }
+    }
+
+    /// Returns own CPU over the base's, if its verdict is a change in the direction of an operation's
+    /// time, by [`HIDDEN_CHANGE`] or more.
+    pub(super) fn shown_own_cpu_ratio(&self) -> Option<f64> {
+        let mut rows = self.context.compared.rows.iter();
+        let cost =
+            rows.find(|row| row.metric == OWN_CPU && row.compares_the_same(self.compared))?;
+        let ratio = cost.ratio.filter(|_| cost.verdict.is_change())?;
+        let is_large = ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE;
+        (is_large && (ratio > 1.0) == self.is_slower()).then_some(ratio)
     }
 
     /// Returns the first statement whose plans differ in a line.

@@ -3,7 +3,7 @@
 use record::SettingRole;
 
 use super::FindingKind;
-use super::accounting::{Accounting, ChangedPart, Gap, changed_process_cpu};
+use super::accounting::{Accounting, ChangedPart, Gap, changed_own_cpu, changed_process_cpu};
 use super::case::{Case, Pair, Side};
 use super::thresholds::{
     BEGINS_FACTOR, DEVICE_OF_TIME, EXPLAINS, FSYNCS_PER_COMMIT_MIN, LEVEL_SAME, LEVELS_MAX,
@@ -24,7 +24,8 @@ pub enum Cause {
         metric: &'static str,
         /// The number of these fsyncs per commit.
         count: Pair,
-        /// The settings about durability that differ: at least one.
+        /// The settings about durability that differ; without any, waiting alone shows that commits
+        /// wait for fsyncs.
         settings: Vec<Difference>,
         /// The share of waiting for fsyncs.
         waiting: Option<f64>,
@@ -163,6 +164,11 @@ impl Cause {
         }
     }
 
+    /// Returns whether no cause is known, with or without a share of time that is in no part.
+    pub fn is_unexplained(&self) -> bool {
+        self.kind() == FindingKind::Unexplained
+    }
+
     /// Returns whether a longer step would tell the cause.
     pub(super) fn is_too_short(&self) -> bool {
         *self == Self::Unexplained(Gap::TooShort)
@@ -182,6 +188,7 @@ pub(super) fn diagnose(case: &Case<'_>) -> Cause {
         .or_else(|| standstill(case))
         .or_else(|| part_of_time(case, divided?))
         .or_else(|| process_cpu(case))
+        .or_else(|| own_cpu(case, gap?))
         .or_else(|| level_shift(case))
         .unwrap_or_else(|| Cause::Unexplained(gap.unwrap_or(Gap::NoLargePart)))
 }
@@ -201,28 +208,20 @@ pub(super) const FSYNCS: [&str; 4] = [
     "data_fsyncs_per_commit",
 ];
 
-/// Explains a change by fsyncs per commit that start or stop, as expected from a setting. Other
-/// changes follow from it.
+/// Explains a change by fsyncs per commit that start or stop, as expected from a setting, or as
+/// waiting shows. Other changes follow from it.
 fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause> {
     if only_reads(case) {
         return None;
     }
 
     let settings = case.difference.of_role(SettingRole::Durability);
-    if settings.is_empty() {
+    let waiting = accounting.and_then(|accounting| accounting.part(FindingKind::Fsyncs));
+    if settings.is_empty() && waiting?.share < EXPLAINS {
         return None;
     }
 
-    let waiting = accounting.and_then(|accounting| accounting.part(FindingKind::Fsyncs));
-
-    // Commits do not wait for a rare kind of fsync, such as those of data files.
-    let sum = case.metric(FSYNCS[0]).map_or(0.0, Pair::max);
-    let counts = FSYNCS.iter().find_map(|metric| {
-        let pair = large_change(case, metric)?;
-        let is_large = pair.max() >= FSYNCS_PER_COMMIT_MIN && pair.growth().abs() >= EXPLAINS * sum;
-        is_large.then_some((*metric, pair))
-    });
-    if let Some((metric, count)) = counts {
+    if let Some(FsyncCount { metric, count }) = fsyncs_that_begin_or_cease(case) {
         return Some(Cause::FsyncsPerCommit {
             metric,
             count,
@@ -230,15 +229,69 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
             waiting: waiting.map(|part| part.share),
         });
     }
+    if settings.is_empty() {
+        return None;
+    }
 
-    // An engine that counts no fsyncs may still show how long operations wait for them.
+    time_of_fsyncs(case, accounting, &settings).or_else(|| {
+        let FsyncCount { metric, count } = syncs_that_begin_or_cease(case)?;
+        let waiting = waiting.map(|part| part.share);
+        Some(Cause::FsyncsPerCommit { metric, count, settings: cloned(&settings), waiting })
+    })
+}
+
+/// Explains a change by the time that operations wait for fsyncs, which an engine that counts none may
+/// still show.
+fn time_of_fsyncs(
+    case: &Case<'_>,
+    accounting: Option<&Accounting>,
+    settings: &[&Difference],
+) -> Option<Cause> {
     let counts_none = FSYNCS.iter().all(|metric| case.metric(metric).is_none());
-
     let us = large_change(case, "op_fsync_us").filter(|_| counts_none)?;
-    let waiting = waiting?;
+    let waiting = accounting?.part(FindingKind::Fsyncs)?;
 
     let is_large = us.max() >= DEVICE_OF_TIME * accounting?.time.max();
-    is_large.then(|| PartOfTime::expected(waiting, &settings))
+    is_large.then(|| PartOfTime::expected(waiting, settings))
+}
+
+/// A kind of fsyncs per commit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FsyncCount {
+    /// The metric.
+    pub metric: &'static str,
+    /// The number per commit.
+    pub count: Pair,
+}
+
+/// The metric of flushes that devices count, for an engine that counts no fsyncs.
+const FLUSHES: &str = "flushes_per_commit";
+
+/// Returns the fsyncs, or else the flushes of devices, per commit that start or stop with the change
+/// of throughput.
+pub(super) fn syncs_that_begin_or_cease(case: &Case<'_>) -> Option<FsyncCount> {
+    let counts_none = FSYNCS.iter().all(|metric| case.metric(metric).is_none());
+    if !counts_none || only_reads(case) {
+        return fsyncs_that_begin_or_cease(case);
+    }
+    let count = large_change(case, FLUSHES).filter(|count| count.max() >= FSYNCS_PER_COMMIT_MIN)?;
+    Some(FsyncCount { metric: FLUSHES, count })
+}
+
+/// Returns the fsyncs per commit that start or stop with the change of throughput.
+fn fsyncs_that_begin_or_cease(case: &Case<'_>) -> Option<FsyncCount> {
+    if only_reads(case) {
+        return None;
+    }
+
+    // Commits do not wait for a rare kind of fsync, such as those of data files.
+    let sum = case.metric(FSYNCS[0]).map_or(0.0, Pair::max);
+    FSYNCS.iter().find_map(|metric| {
+        let count = large_change(case, metric)?;
+        let is_large =
+            count.max() >= FSYNCS_PER_COMMIT_MIN && count.growth().abs() >= EXPLAINS * sum;
+        is_large.then_some(FsyncCount { metric, count })
+    })
 }
 
 /// Explains a change by reads from storage that start or stop, as expected from the size of a
@@ -293,6 +346,16 @@ fn part_of_time(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
 fn process_cpu(case: &Case<'_>) -> Option<Cause> {
     let changed = changed_process_cpu(case)?;
     let detail = Some(Detail::WholeProcess);
+    Some(Cause::Part(PartOfTime { detail, ..PartOfTime::new(&changed) }))
+}
+
+/// Explains a change by own CPU, where other parts of an operation's time were not measured.
+fn own_cpu(case: &Case<'_>, gap: Gap) -> Option<Cause> {
+    if !matches!(gap, Gap::NotMeasured | Gap::TooShort) {
+        return None;
+    }
+    let changed = changed_own_cpu(case)?;
+    let detail = cpu_detail(case);
     Some(Cause::Part(PartOfTime { detail, ..PartOfTime::new(&changed) }))
 }
 

@@ -3,8 +3,8 @@
 use super::FindingKind;
 use super::case::{Case, Pair, Side};
 use super::thresholds::{
-    CLIENT_BUSY, CPU_OF_TIME, CPU_WAIT, DEBT, FREQUENCY, FSYNC_LATENCY, MEMORY_PRESSURE, OTHERS,
-    SPREAD, STEAL, SWAPPED_PAGES,
+    CLIENT_BUSY, CPU_OF_TIME, CPU_WAIT, DEBT, DEBT_OF_OPERATIONS, FREQUENCY, FSYNC_LATENCY,
+    MEMORY_PRESSURE, OTHERS, SPREAD, STEAL, SWAPPED_PAGES,
 };
 use crate::compare::Pairing;
 use crate::compare::initial_tree::{self, TreeDifference};
@@ -46,12 +46,7 @@ pub enum Caveat {
         is_base: bool,
     },
     /// The step before left different amounts of work.
-    Debt {
-        /// The unit of the work.
-        what: &'static str,
-        /// The amounts.
-        left: Pair,
-    },
+    Debt(InheritedDebt),
     /// The trees of a step that only reads differed when it began.
     Trees(TreeDifference),
     /// Other processes used processors, or operations waited for one. Each figure is the larger of
@@ -211,13 +206,50 @@ const DEBTS: [(&str, &str, f64); 5] = [
     ("debt_compaction_mb", "MB to compact", 64.0),
 ];
 
-fn debt(case: &Case<'_>) -> Option<Caveat> {
+/// The debts that count rows or transactions, of which each may cost an operation of the next step.
+const COUNTED_DEBTS: [&str; 2] = ["debt_dead_rows", "debt_history_list"];
+
+/// Unfinished work that the step before left on one side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InheritedDebt {
+    /// The step before.
+    pub step: String,
+    /// The work.
+    pub what: &'static str,
+    /// The amount that each side left.
+    pub left: Pair,
+    /// The step was not yet measured without those before it.
+    pub could_be_alone: bool,
+}
+
+/// Doubts a change where the step before left much more unfinished work on one side.
+pub(super) fn debt(case: &Case<'_>) -> Option<Caveat> {
+    let row = case.side.rows[0];
+    let before = case.context.index.step_before(row)?;
+    // What is little for a long step may be most of the work of a short one.
+    let operations = case.side.throughput.min(case.base.throughput) * row.seconds;
     DEBTS.iter().find_map(|(name, what, least)| {
         let left = |side: &Side<'_>| case.context.index.step_before(side.rows[0])?.metric(name);
         let left = case.pair(left)?;
-        let is_large = left.max() >= *least && left.factor() >= DEBT;
-        is_large.then_some(Caveat::Debt { what, left })
+        let is_count = COUNTED_DEBTS.contains(name);
+        let least = if is_count { least.min(DEBT_OF_OPERATIONS * operations) } else { *least };
+        let is_large = left.max() >= least && left.max() >= 1.0 && left.factor() >= DEBT;
+        is_large.then(|| {
+            Caveat::Debt(InheritedDebt {
+                step: before.step.clone(),
+                what,
+                left,
+                could_be_alone: !is_measured_alone(case),
+            })
+        })
     })
+}
+
+/// Returns whether the step was also measured right after the load.
+fn is_measured_alone(case: &Case<'_>) -> bool {
+    let step = &case.compared.step;
+    let mut rows = case.context.figures.rows.iter();
+    rows.any(|row| row.alone.is_some() && row.step == *step)
 }
 
 /// Doubts a change where other processes used processors, or operations waited for one.

@@ -8,7 +8,7 @@ use super::cause::{Cause, diagnose};
 use super::caveats::{caveats, frequency};
 use super::counters;
 use super::explanation::Explanation;
-use super::finding::place;
+use super::finding::{Evidence, place};
 use super::statement::{CountedCaveat, SharedDifference, Statement, ThroughputChange};
 use super::thresholds::TARGETS_EACH;
 use crate::compare::{Pairing, THROUGHPUT, Verdict};
@@ -26,7 +26,9 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
         |case: &&Case<'_>| matches!(case.compared.verdict, Verdict::Faster | Verdict::Slower);
     let explained = cases.iter().filter(has_changed).map(|case| {
         let cause = diagnose(case);
-        let key = (cause.kind(), cause.is_too_short(), case.is_slower());
+        // Where own CPU is shown to have changed, a change is not as unexplained as elsewhere.
+        let has_cpu = cause.is_unexplained() && case.shown_own_cpu_ratio().is_some();
+        let key = (cause.kind(), cause.is_too_short(), has_cpu, case.is_slower());
         (key, ExplainedCase { case, cause })
     });
 
@@ -74,6 +76,11 @@ fn explanation<'a>(
 
     let mut evidence = case.evidence();
     evidence.extend(counters::largest_change(case));
+    match cause {
+        Cause::FsyncsPerCommit { metric, .. } => Evidence::mark_cause(&mut evidence, metric),
+        Cause::WriteStalls { .. } => Evidence::mark_cause(&mut evidence, "stall%"),
+        _ => {}
+    }
 
     // A busy host, another frequency, or chance is not the effect of a setting.
     let is_sure = group.iter().all(|explained| {

@@ -1,13 +1,13 @@
 //! The result of a rule, which becomes a finding.
 
-use super::finding::{Evidence, Place};
+use super::finding::{CellStep, Evidence};
 use super::statement::{CountedCaveat, Statement};
 
 /// The result of one rule.
 pub(super) struct Explanation<'a> {
     pub statement: Statement,
     /// The steps of cells that the explanation is about, the most important first.
-    pub places: Vec<Place<'a>>,
+    pub places: Vec<CellStep<'a>>,
     pub evidence: Vec<Evidence>,
     pub caveats: Vec<CountedCaveat>,
     pub weight: f64,

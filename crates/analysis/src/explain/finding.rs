@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use record::CellKey;
 use serde::Serialize;
 
-use super::case::Pair;
+use super::case::{Pair, evidence_title};
 use super::explanation::Explanation;
 use super::statement::{CountedCaveat, Statement};
 use super::thresholds::NOTHING;
@@ -139,16 +139,21 @@ pub struct Finding {
 }
 
 /// A step of a cell, with its workload.
-pub(super) type Place<'a> = (&'a CellKey, &'a str, &'a str);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CellStep<'a> {
+    pub cell: &'a CellKey,
+    pub workload: &'a str,
+    pub step: &'a str,
+}
 
 /// Returns the place of a comparison.
-pub(super) fn place(step: &ComparedStep) -> Place<'_> {
-    (&step.cell, &step.workload, &step.step)
+pub(super) fn place(step: &ComparedStep) -> CellStep<'_> {
+    CellStep { cell: &step.cell, workload: &step.workload, step: &step.step }
 }
 
 /// Returns the place of a row.
-pub(super) fn place_of(row: &Row) -> Place<'_> {
-    (&row.cell, &row.workload, &row.step)
+pub(super) fn place_of(row: &Row) -> CellStep<'_> {
+    CellStep { cell: &row.cell, workload: &row.workload, step: &row.step }
 }
 
 impl Finding {
@@ -156,14 +161,14 @@ impl Finding {
     pub(super) fn new(base: &str, explanation: Explanation<'_>) -> Option<Self> {
         let is_compared = explanation.is_compared();
         let Explanation { statement, places, evidence, caveats, weight } = explanation;
-        let &(first, workload, _) = places.first()?;
+        let CellStep { cell: first, workload, .. } = *places.first()?;
 
-        let targets = distinct_names(places.iter().map(|&(cell, ..)| cell.target.as_str()));
-        let steps = distinct_names(places.iter().map(|&(.., step)| step));
+        let targets = distinct_names(places.iter().map(|place| place.cell.target.as_str()));
+        let steps = distinct_names(places.iter().map(|place| place.step));
 
         // What all places share is part of what the finding is about.
-        let shares_variant = places.iter().all(|(cell, ..)| cell.variant == first.variant);
-        let shares_clients = places.iter().all(|(cell, ..)| cell.clients == first.clients);
+        let shares_variant = places.iter().all(|place| place.cell.variant == first.variant);
+        let shares_clients = places.iter().all(|place| place.cell.clients == first.clients);
         let only_step = if steps.len() == 1 { steps.first().cloned() } else { None };
 
         Some(Self {
@@ -232,6 +237,8 @@ pub struct Evidence {
     pub ratio: Option<f64>,
     /// The repeats don't show that the two figures differ.
     pub is_noise: bool,
+    /// The figure that the finding's title names. Tables have it right after throughput.
+    pub is_cause: bool,
 }
 
 impl Evidence {
@@ -243,6 +250,15 @@ impl Evidence {
             value: Some(pair.value),
             ratio: pair.ratio(),
             is_noise: false,
+            is_cause: false,
+        }
+    }
+
+    /// Marks the figure of a metric as the one that the title names.
+    pub(super) fn mark_cause(evidence: &mut [Self], metric: &'static str) {
+        let title = evidence_title(metric);
+        for figure in evidence.iter_mut().filter(|figure| figure.name == title) {
+            figure.is_cause = true;
         }
     }
 
@@ -255,6 +271,7 @@ impl Evidence {
             value: Some(value),
             ratio: None,
             is_noise: false,
+            is_cause: false,
         }
     }
 

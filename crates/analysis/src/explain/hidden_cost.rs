@@ -1,10 +1,11 @@
 //! CPU of the engine and its clients that changed where throughput shows no change: something else
-//! limits, or noise hides it.
+//! limits, or noise hides it. Where fsyncs begin or cease with it, they are what changed.
 
 use super::case::{Case, Context};
-use super::caveats::cost_frequency;
+use super::cause::syncs_that_begin_or_cease;
+use super::caveats::{cost_frequency, debt};
 use super::explanation::Explanation;
-use super::finding::place;
+use super::finding::{Evidence, place};
 use super::statement::{ChangedCost, CountedCaveat, HiddenCost, Statement};
 use super::thresholds::HIDDEN_CHANGE;
 use crate::compare::{ComparedStep, OWN_CPU, Verdict};
@@ -41,7 +42,8 @@ fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<E
 
     let (cost, case) = *costs.first()?;
 
-    let caveat = cost_frequency(case, cost.ratio?.ln()).map(|caveat| CountedCaveat {
+    let doubts = [debt(case), cost_frequency(case, cost.ratio?.ln())];
+    let caveats = doubts.into_iter().flatten().map(|caveat| CountedCaveat {
         caveat,
         case: case.facts(),
         count: 1,
@@ -49,13 +51,20 @@ fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<E
     });
 
     let is_noisy = |case: &Case<'_>| case.compared.verdict == Verdict::TooNoisy;
+    let fsyncs = syncs_that_begin_or_cease(case);
+    let mut evidence = case.evidence();
+    if let Some(fsyncs) = fsyncs {
+        Evidence::mark_cause(&mut evidence, fsyncs.metric);
+    }
+
     Some(Explanation {
         places: costs.iter().map(|(cost, _)| place(cost)).collect(),
-        evidence: case.evidence(),
-        caveats: caveat.into_iter().collect(),
+        evidence,
+        caveats: caveats.collect(),
         weight: WEIGHT * size(cost),
         statement: Statement::HiddenCost(HiddenCost {
             is_noisy: costs.iter().any(|(_, case)| is_noisy(case)),
+            fsyncs,
             costs: costs.iter().map(|(cost, case)| changed_cost(cost, case)).collect(),
         }),
     })

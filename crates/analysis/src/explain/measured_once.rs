@@ -27,10 +27,13 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
 
     for (who, cases) in grouped(gap::single(cases).into_iter().map(|case| (case.who(), case))) {
         let mut steps = Vec::new();
-        for (case, metric, count) in cases.iter().filter_map(|case| fsyncs(case)) {
-            let title = evidence_title(metric);
+        for case in &cases {
+            let Some(found) = fsyncs(case) else {
+                continue;
+            };
+            let title = evidence_title(found.metric);
             let name = format!("{title} of {who} in {}", case.place());
-            evidence.push(Evidence::new(&name, "/commit", count));
+            evidence.push(Evidence::new(&name, "/commit", found.count));
             steps.push(case.place());
         }
 
@@ -53,10 +56,16 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     })
 }
 
+/// The fsyncs per commit that differ.
+struct Fsyncs {
+    metric: &'static str,
+    count: Pair,
+}
+
 /// Returns the fsyncs per commit of a case if their numbers differ by [`BEGINS_FACTOR`] or more,
 /// and commits wait for them: for at least a [`DEVICE_OF_TIME`] of their time, if that was
 /// measured.
-fn fsyncs<'a>(case: &'a Case<'a>) -> Option<(&'a Case<'a>, &'static str, Pair)> {
+fn fsyncs(case: &Case<'_>) -> Option<Fsyncs> {
     let waiting = case.metric("op_fsync_us");
     if waiting.is_some_and(|us| case.share_of_time(us) < DEVICE_OF_TIME) {
         return None;
@@ -65,6 +74,6 @@ fn fsyncs<'a>(case: &'a Case<'a>) -> Option<(&'a Case<'a>, &'static str, Pair)> 
     FSYNCS.iter().find_map(|metric| {
         let count = case.metric(metric)?;
         let is_other = count.factor() >= BEGINS_FACTOR && count.max() >= FACT_FSYNCS_MIN;
-        is_other.then_some((case, *metric, count))
+        is_other.then_some(Fsyncs { metric, count })
     })
 }

@@ -47,6 +47,7 @@ fn explanation<'a>(compared: &Compared, group: Vec<SettingWithoutEffect<'a>>) ->
         value: row.values.first().map(|sample| sample.value),
         ratio: row.ratio,
         is_noise: false,
+        is_cause: false,
     });
     Explanation {
         places: rows.iter().map(|row| place(row)).collect(),

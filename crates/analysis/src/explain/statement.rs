@@ -6,8 +6,8 @@ use words::OpRole;
 pub use super::accounting::Gap;
 pub use super::case::Pair;
 pub use super::case_facts::{CaseFacts, ChangedPlan};
-pub use super::cause::{Cause, Detail, LevelShift, PartOfTime, StallReason};
-pub use super::caveats::{Caveat, LargeReadAhead};
+pub use super::cause::{Cause, Detail, FsyncCount, LevelShift, PartOfTime, StallReason};
+pub use super::caveats::{Caveat, InheritedDebt, LargeReadAhead};
 pub use super::difference::{OtherBuild, TargetDifference};
 pub use super::gap::{CostGap, CostGaps};
 pub use super::thresholds::{
@@ -239,6 +239,8 @@ pub struct HiddenCost {
     pub costs: Vec<ChangedCost>,
     /// Throughput is too noisy to say in at least one of the steps.
     pub is_noisy: bool,
+    /// The fsyncs per commit that begin or cease in the first step: they say more than CPU.
+    pub fsyncs: Option<FsyncCount>,
 }
 
 /// Own CPU of one step that changed.

@@ -9,6 +9,7 @@ mod disk_floor;
 pub(super) mod noise;
 mod swings;
 mod versions;
+mod voice;
 mod witnesses;
 
 use std::collections::BTreeMap;

@@ -10,6 +10,9 @@ pub(super) const STATES_SHOWN: usize = 2;
 /// The least share of the change of an operation's time that a cause accounts for.
 pub const EXPLAINS: f64 = 0.4;
 
+/// The share of a change from which on no part that was not measured can be larger.
+pub(super) const LARGEST: f64 = 0.5;
+
 /// Shares of a change up to this one count as all of it: parts and whole are measured separately.
 pub const WHOLE_MAX: f64 = 1.35;
 
@@ -94,6 +97,10 @@ pub(super) const SPREAD: f64 = 0.5;
 
 /// Debt that the step before left is different when it differs by this factor.
 pub(super) const DEBT: f64 = 2.0;
+
+/// Rows or transactions that the step before left count as much if they are this share of the
+/// operations of the step, however few they are.
+pub(super) const DEBT_OF_OPERATIONS: f64 = 0.1;
 
 /// Client threads that use this share of their time on their own CPU are the limit.
 pub(super) const CLIENT_BUSY: f64 = 0.8;

@@ -3,7 +3,7 @@
 use super::case::{Case, Context, Pair};
 use super::caveats::Caveat;
 use super::explanation::Explanation;
-use super::finding::Evidence;
+use super::finding::{CellStep, Evidence};
 use super::statement::{CountedCaveat, Statement};
 use super::thresholds::{EXPLAINS, WORK_SAME};
 use crate::compare::{
@@ -16,7 +16,7 @@ use crate::order::{grouped, sort_largest_first};
 /// The weight of a change of work, relative to the same change of throughput.
 const WEIGHT: f64 = 0.4;
 
-/// What work and time say together.
+/// The agreement of work and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Agreement {
     /// Both changed alike, and work accounts for much of the change of time.
@@ -35,7 +35,7 @@ pub enum Agreement {
     UnknownTime,
 }
 
-/// What takes another time with the same work.
+/// The reason for another time with the same work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OtherTime {
     /// Operations wait: CPU per operation shows no change.
@@ -55,10 +55,10 @@ pub struct ProfiledFunction {
     pub is_same: bool,
 }
 
-/// What exact work, time and profiles say of a step.
+/// Exact work, time and profiles of a step as witnesses of its change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepWitnesses {
-    /// What work and time say together.
+    /// The agreement of work and time.
     pub agreement: Agreement,
     /// The step.
     pub step: String,
@@ -76,7 +76,7 @@ pub struct StepWitnesses {
     pub ratio: Option<f64>,
     /// The interval of the true ratio.
     pub interval: Option<Interval>,
-    /// What takes another time where work is the same.
+    /// The reason for another time where work is the same.
     pub other_time: OtherTime,
     /// The function with most of the change of work.
     pub function: Option<ChangedFunction>,
@@ -101,6 +101,11 @@ impl<'a> Witnesses<'a> {
     /// Returns the change of work: 0.02 is 2 % more.
     fn change(&self) -> f64 {
         self.work.change().unwrap_or(0.0)
+    }
+
+    fn place(&self) -> CellStep<'a> {
+        let cell = self.time.map_or(&self.work.cell, |time| &time.cell);
+        CellStep { cell, workload: &self.work.workload, step: &self.work.step }
     }
 
     /// Returns the function that the profile names, if throughput changed.
@@ -291,13 +296,7 @@ fn explanation<'a>(mut group: Vec<Witnesses<'a>>) -> Option<Explanation<'a>> {
     let throughput = first.case.map(|case| case.evidence());
     let throughput = throughput.into_iter().flatten().take(1);
     Some(Explanation {
-        places: group
-            .iter()
-            .map(|each| {
-                let cell = each.time.map_or(&each.work.cell, |time| &time.cell);
-                (cell, each.work.workload.as_str(), each.work.step.as_str())
-            })
-            .collect(),
+        places: group.iter().map(Witnesses::place).collect(),
         evidence: throughput.chain(first.pair().map(Evidence::work)).collect(),
         caveats: one_connection(&group).into_iter().collect(),
         weight: WEIGHT * size(&first),

@@ -17,7 +17,7 @@ use super::remarks::remarks;
 use super::row::{OpFigures, RankFigures, ReadLimits, Row, throughput};
 use super::series::{self, CountersReader, OpsReader, Series};
 use super::sla::{Sla, sla};
-use super::turns::{TurnBlock, TurnTotals};
+use super::turns::{HalfBlock, TurnTotals};
 use super::waits::waits;
 use super::{Quality, client_hosts, imported, metrics, quality, sizes, turns, typical};
 
@@ -49,7 +49,7 @@ impl CellOfRun<'_> {
         let embedded = self.cell.embedded;
         let mut metrics = metrics::metrics(step, &data.host, &series.ops, &series.engine, embedded);
 
-        let floor = StepFloor::new(self.record, self.cell, step, &metrics);
+        let floor = StepFloor::new(self.record, self.cell, &metrics);
         if let Some(floor) = &floor {
             metrics.extend(floor.efficiencies(step, &metrics));
         }
@@ -79,10 +79,10 @@ impl CellOfRun<'_> {
             warnings,
             series: data.series,
             turn_totals: data.turn_totals,
-            turn_blocks: data.turn_blocks,
+            half_blocks: data.half_blocks,
             ..self.recorded_facts(reader)
         };
-        row.metrics.extend(typical::figures(&row.turn_blocks, throughput(&row)));
+        row.metrics.extend(typical::figures(&row.half_blocks, throughput(&row)));
         // Times per operation rest on the throughput, which is a figure of the row.
         row.waits = waits(step, &row.series, throughput(&row), embedded);
         Ok(row)
@@ -151,7 +151,7 @@ struct StepData<'a> {
     histograms: BTreeMap<String, Histogram<u64>>,
     series: Series,
     turn_totals: Option<TurnTotals>,
-    turn_blocks: Vec<TurnBlock>,
+    half_blocks: Vec<HalfBlock>,
 }
 
 impl<'a> StepData<'a> {
@@ -179,9 +179,9 @@ impl<'a> StepData<'a> {
 
         let main_op = step.main_operation();
         let turn_totals = turns::totals(&turns, main_op);
-        let turn_blocks = turns::blocks(&turns, main_op, cell.embedded);
+        let half_blocks = turns::halves(&turns, main_op, cell.embedded);
 
-        Ok(Self { step, host, client_hosts, histograms, series, turn_totals, turn_blocks })
+        Ok(Self { step, host, client_hosts, histograms, series, turn_totals, half_blocks })
     }
 
     /// Returns the evenness of the throughput, if it was counted second by second.

@@ -45,10 +45,9 @@ fn metric(metrics: &Metrics, name: &str) -> Option<f64> {
 
 impl StepFloor {
     /// Returns the floor for a step; `None` if it was not measured, or the engine's files may be on
-    /// another disk. A step that took turns with others has none either, since they shared the
-    /// disk.
-    pub(super) fn new(run: &Run, cell: &Cell, step: &Step, metrics: &Metrics) -> Option<Self> {
-        if step.turns.is_some() || cell.server_host == ServerHost::Remote {
+    /// another disk.
+    pub(super) fn new(run: &Run, cell: &Cell, metrics: &Metrics) -> Option<Self> {
+        if cell.server_host == ServerHost::Remote {
             return None;
         }
         let floors = &invocation_here(run, cell)?.disk_floors;
@@ -158,7 +157,7 @@ mod tests {
     }
 
     fn shares(run: &Run, cell: &Cell, step: &Step, metrics: &Metrics) -> [Option<f64>; 2] {
-        let Some(floor) = StepFloor::new(run, cell, step, metrics) else {
+        let Some(floor) = StepFloor::new(run, cell, metrics) else {
             return [None, None];
         };
         floor.efficiencies(step, metrics).map(|(_, share)| share)
@@ -171,7 +170,7 @@ mod tests {
         let metrics = metrics(800.0, 16.0, 1.0);
         assert_eq!(shares(&run, &cell(), &step, &metrics), [Some(80.0), Some(96.0)]);
 
-        let floor = StepFloor::new(&run, &cell(), &step, &metrics).unwrap();
+        let floor = StepFloor::new(&run, &cell(), &metrics).unwrap();
         assert!((floor.syncs.unwrap().drift - 550.0 / 450.0).abs() < 1e-12);
     }
 
@@ -192,8 +191,6 @@ mod tests {
         assert_eq!(shares(&run(Vec::new()), &cell, &step, &usual), nothing);
         let remote = Cell { server_host: ServerHost::Remote, ..cell.clone() };
         assert_eq!(shares(&measured, &remote, &step, &usual), nothing);
-        let in_turns = Step { turns: Some(9), ..step.clone() };
-        assert_eq!(shares(&measured, &cell, &in_turns, &usual), nothing);
 
         // Another depth, reads larger than the floor's, and an engine whose reads are not known.
         let mut wide = cell.clone();

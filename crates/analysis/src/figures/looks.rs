@@ -1,9 +1,9 @@
-//! How often the results of some runs are looked at, which decides how sure a verdict has to be.
+//! The number of looks at the results of some runs, which decides how sure a verdict has to be.
 
 use record::{Run, Status};
 use serde::Serialize;
 
-/// How often the results of repeats are looked at, and which look this is.
+/// The times at which the results of repeats are looked at, and which look this is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Looks {

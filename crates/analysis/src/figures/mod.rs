@@ -79,6 +79,6 @@ pub use series::{CounterSeries, OpSeries, Series, per_second, rate_exceeded_in};
 pub use sizes::{Size, TablePart};
 pub use sla::{SLA_SHARE, Sla, SlaHistory, sla};
 pub use step_figures::operations_needed;
-pub use turns::{TurnBlock, TurnTotals};
+pub use turns::{HalfBlock, TurnTotals};
 pub use typical::{STEADINESS, TYPICAL_CPU, TYPICAL_RATE};
 pub use waits::{SessionState, Waits};

@@ -144,7 +144,7 @@ struct StepApart {
     reader: StepReader,
 }
 
-/// What was read of a step of a profiled or exact cell.
+/// The data of a step of a profiled or exact cell.
 enum ReadApart {
     Profiled(ProfiledStep),
     Exact(ExactStep),

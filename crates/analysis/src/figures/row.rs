@@ -18,7 +18,7 @@ use super::operation::MainOperation;
 use super::series::Series;
 use super::sla::Sla;
 use super::swing::Swing;
-use super::turns::{TurnBlock, TurnTotals};
+use super::turns::{HalfBlock, TurnTotals};
 use super::waits::Waits;
 use crate::figures::{Lag, Looks, Quality, Remark, SettleWork, Size, StepEvents, step_figures};
 use crate::settings::Settings;
@@ -36,7 +36,7 @@ pub struct Figures {
     pub unfinished: Vec<UnfinishedCell>,
     /// The cells that were started, for the order in which they ran.
     pub begun: Vec<StartedCell>,
-    /// How often the results are looked at.
+    /// The times at which the results are looked at.
     #[serde(skip)]
     pub looks: Looks,
     /// The smallest relative change that matters, by the plans of the runs: the least of them.
@@ -196,12 +196,12 @@ pub struct Row {
     /// The number of its turns within the step; `None`: it was measured alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
-    /// What it did and used in its turns; `None` in a step without turns.
+    /// Its work in its turns; `None` in a step without turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_totals: Option<TurnTotals>,
-    /// Its work in each block of turns; empty in a step without turns.
+    /// Its work in each half of a block of turns; empty in a step without turns.
     #[serde(skip)]
-    pub turn_blocks: Vec<TurnBlock>,
+    pub half_blocks: Vec<HalfBlock>,
     /// The figures are valid.
     pub valid: bool,
     /// The reasons for which they are not valid.

@@ -3,7 +3,7 @@
 use record::{ServerUse, TurnRow};
 use serde::Serialize;
 
-/// What a target did and used in all of its turns of a step.
+/// The work of a target in all of its turns of a step, and the resources that it used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TurnTotals {
     /// The number of its turns.
@@ -16,7 +16,7 @@ pub struct TurnTotals {
     pub operations: u64,
     /// The CPU time of the connections' threads in the client, in seconds.
     pub client_cpu_seconds: f64,
-    /// What the server's processes used; `None` if that is unknown for some turn.
+    /// The resources that the server's processes used; `None` if these are unknown for some turn.
     pub server: Option<ServerUse>,
 }
 
@@ -32,19 +32,20 @@ impl TurnTotals {
     }
 }
 
-/// What a target did in its turns of one block.
+/// The work of a target in its turn of one half of a block. Every other target had a turn in that
+/// half, on the same processors where they are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct TurnBlock {
+pub struct HalfBlock {
     /// The number of the block in the step, from 0.
     pub block: u32,
-    /// The number of its turns in it: two, except where the step began or ended.
-    pub turns: u32,
-    /// The time of its turns, by its own clock, in seconds.
+    /// The half of the block, 0 or 1.
+    pub half: u32,
+    /// The time of the turn, by the target's own clock, in seconds.
     pub seconds: f64,
     /// Operations, as in [`TurnTotals::operations`].
     pub operations: u64,
     /// The CPU time of the connections' threads and of the server's processes, in seconds; `None`
-    /// if that of the server is unknown for some turn.
+    /// if that of the server is unknown.
     pub cpu_seconds: Option<f64>,
 }
 
@@ -68,26 +69,22 @@ pub(super) fn totals(turns: &[TurnRow], main_op: Option<&str>) -> Option<TurnTot
     Some(totals)
 }
 
-/// Returns the blocks of some turns, in their order. `embedded`: the engine works on the threads of
-/// the client.
-pub(super) fn blocks(turns: &[TurnRow], main_op: Option<&str>, embedded: bool) -> Vec<TurnBlock> {
-    let mut blocks: Vec<TurnBlock> = Vec::new();
+/// Returns the halves of blocks that some turns are, in their order. `embedded`: the engine works on
+/// the threads of the client.
+pub(super) fn halves(turns: &[TurnRow], main_op: Option<&str>, embedded: bool) -> Vec<HalfBlock> {
+    let mut halves: Vec<HalfBlock> = Vec::new();
     for turn in turns {
-        if blocks.last().is_none_or(|last| last.block != turn.block) {
-            let cpu_seconds = Some(0.0);
-            blocks.push(TurnBlock { block: turn.block, cpu_seconds, ..TurnBlock::default() });
-        }
-
-        if let Some(last) = blocks.last_mut() {
-            last.turns += 1;
-            last.seconds += seconds(turn.length_ns);
-            last.operations = last.operations.saturating_add(operations(turn, main_op));
-
-            let used = cpu_seconds(turn, embedded);
-            last.cpu_seconds = last.cpu_seconds.zip(used).map(|(sum, used)| sum + used);
-        }
+        // Every load begins with a block, so a target's first turn in one is in its first half.
+        let is_second = halves.last().is_some_and(|last| last.block == turn.block);
+        halves.push(HalfBlock {
+            block: turn.block,
+            half: u32::from(is_second),
+            seconds: seconds(turn.length_ns),
+            operations: operations(turn, main_op),
+            cpu_seconds: cpu_seconds(turn, embedded),
+        });
     }
-    blocks
+    halves
 }
 
 /// Returns the CPU time of a turn, in client and server.
@@ -138,26 +135,25 @@ mod tests {
     }
 
     #[test]
-    fn a_block_has_both_turns_of_a_target() {
+    fn the_turns_of_a_block_are_its_halves() {
         let turns = [turn(0, 0, 10, None), turn(3, 0, 20, None), turn(5, 1, 40, None)];
-        let blocks = blocks(&turns, Some("get"), false);
-        let counts: Vec<(u32, u64)> =
-            blocks.iter().map(|block| (block.block, block.operations)).collect();
-        assert_eq!(counts, [(0, 30), (1, 40)]);
-        assert!((blocks[0].seconds - 0.04).abs() < 1e-9);
-        assert_eq!((blocks[0].turns, blocks[1].turns), (2, 1));
+        let halves = halves(&turns, Some("get"), false);
+        let shown: Vec<(u32, u32, u64)> =
+            halves.iter().map(|half| (half.block, half.half, half.operations)).collect();
+        assert_eq!(shown, [(0, 0, 10), (0, 1, 20), (1, 0, 40)]);
+        assert!((halves[0].seconds - 0.02).abs() < 1e-9);
     }
 
     #[test]
-    fn the_cpu_of_a_block_is_that_of_client_and_server() {
+    fn the_cpu_of_a_half_is_that_of_client_and_server() {
         let used = ServerUse { cpu_ns: 2_000_000, ..ServerUse::default() };
-        let turns = [turn(0, 0, 10, Some(used)), turn(3, 0, 20, Some(used)), turn(5, 1, 40, None)];
+        let turns = [turn(0, 0, 10, Some(used)), turn(3, 0, 20, None)];
         let cpu = |embedded| -> Vec<Option<f64>> {
-            let blocks = blocks(&turns, Some("get"), embedded);
-            blocks.iter().map(|block| block.cpu_seconds).collect()
+            let halves = halves(&turns, Some("get"), embedded);
+            halves.iter().map(|half| half.cpu_seconds).collect()
         };
-        assert_eq!(cpu(false), [Some(0.014), None]);
-        assert_eq!(cpu(true), [Some(0.01), Some(0.005)]);
+        assert_eq!(cpu(false), [Some(0.007), None]);
+        assert_eq!(cpu(true), [Some(0.005), Some(0.005)]);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! The typical turn of a step: what a target does while nothing holds it up.
 //!
 //! A hypervisor or a neighbor takes the processor away for a whole turn now and then. A few such
-//! turns decide the mean of a step, and they hit either target by chance. The mean of the blocks
+//! turns decide the mean of a step, and they hit either target by chance. The mean of the turns
 //! without the slowest fifth and the fastest fifth is free of them. `docs/validation.md` has the simulations.
 
 use std::collections::BTreeMap;
 
 use super::average::mean;
-use super::turns::TurnBlock;
+use super::turns::HalfBlock;
 
 /// The rate in a typical turn, in the unit of the step's throughput.
 pub const TYPICAL_RATE: &str = "typical_rate";
@@ -18,32 +18,28 @@ pub const TYPICAL_CPU: &str = "typical_cpu_us_per_op";
 /// The rate over all turns as a share of [`TYPICAL_RATE`].
 pub const STEADINESS: &str = "steadiness";
 
-/// The fewest blocks of which one can say what is typical.
-pub(crate) const BLOCKS_MIN: usize = 10;
+/// The fewest turns of which one can say what is typical: those of ten blocks.
+pub(crate) const TURNS_MIN: usize = 20;
 
-/// The share of the blocks that is left out at each end.
+/// The share of the turns that is left out at each end.
 pub(crate) const TRIMMED_SHARE: f64 = 0.2;
 
 /// Microseconds in a second.
 const MICROSECONDS: f64 = 1e6;
 
-/// The number of turns in a whole block.
-const TURNS_OF_BLOCK: u32 = 2;
-
 /// Returns the figures of a typical turn of one target by itself. `throughput` is that of the step.
 ///
-/// A target that does nothing in a fifth of its blocks has no typical turn: its rate and its
+/// A target that does nothing in a fifth of its turns has no typical turn: its rate and its
 /// steadiness are zero, so that nobody takes the other repeats for all.
 pub(super) fn figures(
-    blocks: &[TurnBlock],
+    halves: &[HalfBlock],
     throughput: Option<f64>,
 ) -> BTreeMap<&'static str, Option<f64>> {
-    let whole = whole(blocks);
-    let typical_ln_rate = trimmed_mean(whole.iter().map(|block| ln_rate(block)));
-    let typical_ln_cpu = trimmed_mean(whole.iter().map(|block| ln_cpu(block)));
+    let typical_ln_rate = trimmed_mean(halves.iter().map(ln_rate));
+    let typical_ln_cpu = trimmed_mean(halves.iter().map(ln_cpu));
 
     let steadiness = typical_ln_rate.map(|typical| {
-        let share = (ln_mean_rate(&whole) - typical).exp();
+        let share = (ln_mean_rate(halves) - typical).exp();
         if share.is_finite() { share } else { 0.0 }
     });
     let rate = throughput.zip(steadiness).map(|(throughput, steadiness)| {
@@ -58,25 +54,20 @@ pub(super) fn figures(
     ])
 }
 
-/// Returns the blocks in which a target had all of its turns.
-pub(crate) fn whole(blocks: &[TurnBlock]) -> Vec<&TurnBlock> {
-    blocks.iter().filter(|block| block.turns == TURNS_OF_BLOCK).collect()
-}
-
 /// Returns the logarithm of the operations per second; of zero, minus infinity.
-pub(crate) fn ln_rate(block: &TurnBlock) -> f64 {
-    (block.operations as f64 / block.seconds).ln()
+pub(crate) fn ln_rate(half: &HalfBlock) -> f64 {
+    (half.operations as f64 / half.seconds).ln()
 }
 
 /// Returns the logarithm of the seconds of CPU time per operation; not a number if it is unknown.
-pub(crate) fn ln_cpu(block: &TurnBlock) -> f64 {
-    block.cpu_seconds.map_or(f64::NAN, |seconds| (seconds / block.operations as f64).ln())
+pub(crate) fn ln_cpu(half: &HalfBlock) -> f64 {
+    half.cpu_seconds.map_or(f64::NAN, |seconds| (seconds / half.operations as f64).ln())
 }
 
-/// Returns the logarithm of the operations per second over all of some blocks.
-pub(crate) fn ln_mean_rate(blocks: &[&TurnBlock]) -> f64 {
-    let operations: f64 = blocks.iter().map(|block| block.operations as f64).sum();
-    let seconds: f64 = blocks.iter().map(|block| block.seconds).sum();
+/// Returns the logarithm of the operations per second over all of some turns.
+pub(crate) fn ln_mean_rate(halves: &[HalfBlock]) -> f64 {
+    let operations: f64 = halves.iter().map(|half| half.operations as f64).sum();
+    let seconds: f64 = halves.iter().map(|half| half.seconds).sum();
     (operations / seconds).ln()
 }
 
@@ -91,7 +82,7 @@ pub(crate) fn trimmed_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// don't count. `None` if there are too few.
 pub(crate) fn trimmed(values: impl Iterator<Item = f64>) -> Option<Vec<f64>> {
     let mut sorted: Vec<f64> = values.filter(|value| !value.is_nan()).collect();
-    if sorted.len() < BLOCKS_MIN {
+    if sorted.len() < TURNS_MIN {
         return None;
     }
 
@@ -104,17 +95,17 @@ pub(crate) fn trimmed(values: impl Iterator<Item = f64>) -> Option<Vec<f64>> {
 pub(crate) mod tests {
     use super::*;
 
-    /// Returns blocks with these numbers of operations in a tenth of a second each, half of which
-    /// is CPU time.
-    pub(crate) fn blocks(operations: &[u64]) -> Vec<TurnBlock> {
-        let block = |(number, operations): (usize, &u64)| TurnBlock {
-            block: number as u32,
-            turns: 2,
+    /// Returns halves of blocks with these numbers of operations in a tenth of a second each, half of
+    /// which is CPU time.
+    pub(crate) fn halves(operations: &[u64]) -> Vec<HalfBlock> {
+        let half = |(number, operations): (usize, &u64)| HalfBlock {
+            block: number as u32 / 2,
+            half: number as u32 % 2,
             seconds: 0.1,
             operations: *operations,
             cpu_seconds: Some(0.05),
         };
-        operations.iter().enumerate().map(block).collect()
+        operations.iter().enumerate().map(half).collect()
     }
 
     #[track_caller]
@@ -127,7 +118,7 @@ pub(crate) mod tests {
     fn a_stall_is_in_steadiness_and_not_in_the_typical_rate() {
         let mut operations = [100; 20];
         operations[3..6].fill(0);
-        let figures = figures(&blocks(&operations), Some(850.0));
+        let figures = figures(&halves(&operations), Some(850.0));
         assert_near(figures[TYPICAL_RATE], 1000.0);
         assert_near(figures[STEADINESS], 0.85);
         assert_near(figures[TYPICAL_CPU], 500.0);
@@ -137,24 +128,22 @@ pub(crate) mod tests {
     fn a_target_that_stands_still_has_no_typical_turn() {
         let mut operations = [0; 20];
         operations[0..8].fill(100);
-        let figures = figures(&blocks(&operations), Some(40.0));
+        let figures = figures(&halves(&operations), Some(40.0));
         assert_eq!((figures[TYPICAL_RATE], figures[STEADINESS]), (Some(0.0), Some(0.0)));
         assert_eq!(figures[TYPICAL_CPU], None);
     }
 
     #[test]
-    fn few_blocks_have_no_typical_turn() {
-        let mut nine = blocks(&[100; 10]);
-        nine[4].turns = 1;
-        let figures = figures(&nine, Some(1000.0));
+    fn few_turns_have_no_typical_one() {
+        let figures = figures(&halves(&[100; 19]), Some(1000.0));
         assert!(figures.values().all(Option::is_none), "{figures:?}");
     }
 
     #[test]
     fn cpu_that_is_unknown_says_nothing() {
-        let mut unknown = blocks(&[100; 20]);
-        for block in &mut unknown {
-            block.cpu_seconds = None;
+        let mut unknown = halves(&[100; 20]);
+        for half in &mut unknown {
+            half.cpu_seconds = None;
         }
         assert_eq!(figures(&unknown, Some(1000.0))[TYPICAL_CPU], None);
     }

@@ -1,5 +1,5 @@
-//! What changed with a level: the target, the machine, or Assay. A change of the machine is never
-//! called one of the target.
+//! The causes of changes of levels: the target, the machine, or Assay. A change of the machine is
+//! never called one of the target.
 
 use std::ops::RangeInclusive;
 
@@ -26,7 +26,7 @@ const SHARED_SHARE: f64 = 0.5;
 /// The fewest points of a reference on either side.
 const REFERENCE_POINTS_MIN: usize = 2;
 
-/// What a change of a level is put down to.
+/// The cause of a change of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The target: its build or its config changed, and nothing that is known of the machine.
@@ -71,7 +71,7 @@ pub struct ReferenceMove {
     pub high: f64,
 }
 
-/// What differs between the runs around a change.
+/// The differences between the runs around a change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Circumstances {
     /// The last run that is certainly before the change.
@@ -320,5 +320,5 @@ fn cause_on_one_machine(found: &Circumstances, change: &LevelChange) -> Cause {
     }
 }
 
-/// How much wider an interval of 99 % is than one of 95 %, for many points.
+/// The width of an interval of 99 % relative to one of 95 %, for many points.
 const WIDER: f64 = 1.31;

@@ -1,4 +1,4 @@
-//! How sure a change between two levels is.
+//! The certainty of a change between two levels.
 
 use std::f64::consts::{PI, SQRT_2};
 use std::ops::Range;
@@ -62,7 +62,7 @@ impl Sides {
 
     /// Returns the place between the outer ends of the two levels at which the change is most
     /// likely, and the range of places at which it may be.
-    pub(super) fn place(&self, values: &[f64], noise: &Noise, shortest: usize) -> Place {
+    pub(super) fn place(&self, values: &[f64], noise: &Noise, shortest: usize) -> ChangePlace {
         let deviations = self.deviations(values, noise, PLACE_CLIP);
         let count = deviations.len();
         let total: f64 = deviations.iter().sum();
@@ -86,13 +86,13 @@ impl Sides {
         let latest = (best..count).take_while(is_possible).last().unwrap_or(best);
         let offset = self.left.start;
 
-        Place { best: offset + best, earliest: offset + earliest, latest: offset + latest }
+        ChangePlace { best: offset + best, earliest: offset + earliest, latest: offset + latest }
     }
 }
 
 /// Where a change is: the first point of the new level.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct ChangePlace {
     pub best: usize,
     pub earliest: usize,
     pub latest: usize,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::{Place, Sides, anywhere};
+use super::evidence::{ChangePlace, Sides, anywhere};
 use super::noise::{CLIP, Noise, pool};
 use super::segments::{LEVEL_MIN, PENALTY, segments};
 use crate::compare::family;
@@ -22,7 +22,7 @@ const ROUNDS_MAX: usize = 20;
 /// The newest points that a change is sized for, and the most that a confirmation needs.
 const CONFIRMING_MAX: usize = 30;
 
-/// What is asked of series.
+/// The options of levels.
 #[derive(Clone, Copy, Debug)]
 pub struct LevelOptions {
     /// The share of changes that may be false, over all series.
@@ -214,7 +214,7 @@ impl<'v> Fit<'v> {
         smallest.filter(|change| sizes[*change] < effect.ln_1p())
     }
 
-    fn place(&self, change: usize) -> Place {
+    fn place(&self, change: usize) -> ChangePlace {
         self.sides(change).place(self.values, &self.noise, LEVEL_MIN)
     }
 

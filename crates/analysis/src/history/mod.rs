@@ -43,7 +43,7 @@ use crate::compare::more_is_better;
 /// The most runs that a new level may have to be one of the newest: a week of nights.
 pub const RECENT_RUNS: usize = 7;
 
-/// What is asked of a history.
+/// The options of a history.
 #[derive(Clone, Debug)]
 pub struct HistoryOptions {
     /// The options of levels.
@@ -79,7 +79,7 @@ pub struct History {
 /// A step of a target over many runs.
 #[derive(Clone, Debug, Default)]
 pub struct SeriesHistory {
-    /// What it is about.
+    /// Its subject.
     pub key: SeriesKey,
     /// The unit of its values.
     pub unit: String,
@@ -100,9 +100,9 @@ pub struct Change {
     pub is_worse: bool,
     /// Its level is the newest one, and has few runs.
     pub is_recent: bool,
-    /// What it is put down to.
+    /// The cause.
     pub cause: Cause,
-    /// What changed with it.
+    /// The differences between the runs around it.
     pub circumstances: Circumstances,
 }
 

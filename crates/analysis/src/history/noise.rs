@@ -21,8 +21,9 @@ const BLOCKS_MIN: usize = 6;
 const USUAL: f64 = 0.4;
 /// The |x| below which that share of a normal x of variance 1 is.
 const USUAL_NORMAL: f64 = 0.524_400_51;
-/// What a level costs that is certain enough not to count as wandering, in squared spreads; and the
-/// least share of blocks without such a change between them. A series with less of them wanders.
+/// The cost of a level that is certain enough not to count as wandering, in squared spreads; and
+/// the least share of blocks without such a change between them. A series with less of them
+/// wanders.
 const CERTAIN_PENALTY: f64 = 30.0;
 const CERTAIN_SHARE: f64 = 0.25;
 /// So many series say together how much levels wander.

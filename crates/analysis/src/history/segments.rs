@@ -5,7 +5,7 @@ use crate::figures::average::median;
 
 /// The fewest points of a level.
 pub(super) const LEVEL_MIN: usize = 2;
-/// What a further level costs, as the sum of squared deviations in spreads that it must save. The
+/// The cost of a further level, as the sum of squared deviations in spreads that it must save. The
 /// test decides; this only keeps the number of candidates small.
 pub(super) const PENALTY: f64 = 10.0;
 

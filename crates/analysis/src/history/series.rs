@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::summary::{RunSummary, StepSummary, geometric_mean};
 use crate::compat::Work;
 
-/// What a series is about.
+/// The subject of a series.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SeriesKey {
     /// The plan's name.

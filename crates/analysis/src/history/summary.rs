@@ -1,5 +1,6 @@
-//! What history needs of a run: its facts, and the values of its steps. It is a few kilobytes, so
-//! that a thousand runs are read in seconds, and so that it can be kept when the run is deleted.
+//! The summary of a run for its history: its facts, and the values of its steps. It is a few
+//! kilobytes, so that a thousand runs are read in seconds, and so that it can be kept when the run
+//! is deleted.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +44,7 @@ pub struct RunSummary {
     pub started_unix_ns: u64,
     /// The Assay that started it.
     pub assay: String,
-    /// What its plan asks of the engine.
+    /// The work that its plan asks of the engine.
     pub work: Work,
     /// The facts of the machine that last. Empty if they are unknown.
     pub machine: Facts,
@@ -74,7 +75,7 @@ pub struct RecordSums {
     pub sizes_crc32: String,
 }
 
-/// What a target is made of.
+/// The parts of a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetFacts {
     /// The target's name.

@@ -10,10 +10,20 @@ use super::side::{Effective, PlanTarget, Side, differ};
 /// Compares each target with the base. Targets of another engine are compared with its first target
 /// that started, or else with its first.
 pub(crate) fn with_base(run: usize, sides: &[Side<'_>], base: &str) -> Vec<Comparison> {
-    let base = sides.iter().position(|side| side.plan.name == base);
+    with_bases(run, sides, |_| Some(base))
+}
+
+/// Compares each target with its base, whose name `base_of` returns, by the rules of [`with_base`].
+pub(super) fn with_bases<'b>(
+    run: usize,
+    sides: &[Side<'_>],
+    base_of: impl Fn(&str) -> Option<&'b str>,
+) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
 
     for (index, side) in sides.iter().enumerate() {
+        let base = base_of(&side.plan.name)
+            .and_then(|base| sides.iter().position(|other| other.plan.name == base));
         let is_alike = |other: &Side<'_>| other.plan.engine == side.plan.engine;
         let base_of_engine = base
             .filter(|&base| is_alike(&sides[base]))
@@ -183,11 +193,14 @@ impl PlanTarget {
     }
 }
 
-/// Returns the options in which the targets of a plan differ: each against the base of its engine,
-/// as in [`super::Settings`].
-pub fn declared_differences(targets: &[PlanTarget], base: &str) -> Vec<Comparison> {
+/// Returns the options in which the targets of a plan differ: each against its base, whose name
+/// `base_of` returns, or against that of its engine, as in [`super::Settings`].
+pub fn declared_differences<'b>(
+    targets: &[PlanTarget],
+    base_of: impl Fn(&str) -> Option<&'b str>,
+) -> Vec<Comparison> {
     let sides: Vec<Side<'_>> = targets.iter().map(Side::of_plan).collect();
-    with_base(0, &sides, base).into_iter().map(as_declared).collect()
+    with_bases(0, &sides, base_of).into_iter().map(as_declared).collect()
 }
 
 /// Turns a comparison into one of plans, which expects no measurements.

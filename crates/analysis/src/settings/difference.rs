@@ -1,4 +1,4 @@
-//! How two targets differ.
+//! The difference between two targets.
 
 use record::{OptionStatus, SettingRole};
 use serde::Serialize;

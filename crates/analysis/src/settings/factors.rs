@@ -100,6 +100,24 @@ impl Factor {
         format!("{}: {} -> {}", self.label(), self.levels[0], self.levels[level])
     }
 
+    /// Returns a level with the factor's name: `synchronous_commit=off`.
+    pub(crate) fn named(&self, level: usize) -> String {
+        format!("{}={}", self.label(), self.levels[level])
+    }
+
+    /// Returns the factor with only the base's combination of the others, if that has a target for
+    /// each level and all others have none but that of the base's level: each target differs from the
+    /// base in one factor. `None` otherwise.
+    pub fn one_at_a_time(&self) -> Option<Self> {
+        let (of_base, others) = self.combinations.split_first()?;
+        let is_full = of_base.targets.iter().all(Option::is_some);
+        let mut levels_of_others = others.iter().flat_map(|other| other.targets.iter().skip(1));
+        if !is_full || levels_of_others.any(Option::is_some) {
+            return None;
+        }
+        Some(Self { combinations: vec![of_base.clone()], ..self.clone() })
+    }
+
     /// Returns whether `name` is the factor's name, or that of a setting that always changes with
     /// it.
     pub fn is_named(&self, name: &str) -> bool {
@@ -459,6 +477,32 @@ mod tests {
         assert_eq!(names(&found), ["log_bin", "flush", "doublewrite"]);
         let missing = found.factors[1].missing();
         assert_eq!(missing, ["flush=1, log_bin=0, doublewrite=ON"]);
+        assert_eq!(found.factors[1].one_at_a_time(), None, "others have several levels");
+    }
+
+    /// The usual form of tuning: a base, and configs that change one option each.
+    #[test]
+    fn targets_that_differ_from_the_base_in_one_factor_are_known_next_to_its_values() {
+        let of = |name: &str, sync: &str, scale: &str| {
+            profile(&format!("pg.{name}"), "pg", &[("sync", sync), ("scale", scale)])
+        };
+        let targets = [
+            of("a1", "on", "0.1"),
+            of("base", "on", "0.2"),
+            of("a3", "off", "0.2"),
+            of("a16", "on", "0.05"),
+        ];
+        let found = Factors::find(&targets, &["pg.base".to_owned()]);
+        assert_eq!(names(&found), ["sync", "scale"]);
+
+        let alone: Vec<Factor> = found.factors.iter().filter_map(Factor::one_at_a_time).collect();
+        let target = |name: &str| Some(format!("pg.{name}"));
+        let [sync, scale] = alone.as_slice() else { panic!("{alone:?}") };
+        assert_eq!(sync.combinations[0].targets, [target("base"), target("a3")]);
+        assert_eq!(scale.levels, ["0.2", "0.1", "0.05"]);
+        let expected = [target("base"), target("a1"), target("a16")];
+        assert_eq!(scale.combinations[0].targets, expected);
+        assert!(alone.iter().all(|factor| factor.combinations.len() == 1 && factor.is_full()));
     }
 
     #[test]

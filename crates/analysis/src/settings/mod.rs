@@ -106,10 +106,25 @@ impl RunSettings {
         let measured = self.run.targets.iter().filter(|target| has_cells(&self.run, &target.name));
         let sides: Vec<Side<'_>> = measured.map(|target| self.side(target)).collect();
         Settings {
-            differences: with_base(run, &sides, &self.run.base),
+            differences: self.differences_of(run, &sides),
             targets: of_targets(run, &sides),
             profiles: sides.iter().map(Side::profile).collect(),
         }
+    }
+
+    /// Compares each target with its base, as [`Self::all`] does, where the bases are those of
+    /// `shown` and not the recorded ones.
+    pub fn differences_from(mut self, run: usize, shown: &Run) -> Vec<Comparison> {
+        self.run.base.clone_from(&shown.base);
+        self.run.bases.clone_from(&shown.bases);
+        self.all(run).differences
+    }
+
+    fn differences_of(&self, run: usize, sides: &[Side<'_>]) -> Vec<Comparison> {
+        comparing::with_bases(run, sides, |name| {
+            let target = self.run.targets.iter().find(|target| target.name == name)?;
+            self.run.base_of(target)
+        })
     }
 
     /// Compares target `b` with `a`, and returns the unexpected settings of each; empty if a name

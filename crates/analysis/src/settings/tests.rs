@@ -298,7 +298,7 @@ fn what_is_declared_can_be_compared_before_anything_runs() {
         target("my.b", &[("size", "3"), ("log", "ON"), ("sync", "1")]),
         other,
     ];
-    let differences = declared_differences(&targets, "my.a");
+    let differences = declared_differences(&targets, |_| Some("my.a"));
     assert_eq!(
         lines(&differences[0].settings),
         ["log: OFF -> ON [declared]", "size: 2 -> 3 [declared]", "sync: () -> 1 [declared]",]

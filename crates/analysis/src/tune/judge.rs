@@ -17,7 +17,7 @@ pub struct Keep {
     pub share: f64,
 }
 
-/// What a tuning is to achieve.
+/// The goal of a tuning.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Goal {
     /// The step whose throughput is to grow.

@@ -45,9 +45,9 @@ pub enum Phase {
 pub enum PhaseResult {
     /// The effects of all levels.
     Screened(Vec<ScreenedLevel>),
-    /// What the race of a combination shows.
+    /// The result of a combination's race.
     Raced(RaceResult),
-    /// How the combination compares with the base.
+    /// The comparison of the combination with the base.
     Verified(Contender),
 }
 
@@ -60,32 +60,32 @@ pub struct EndedPhase {
     pub result: PhaseResult,
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// Measure a phase.
     Measure(Phase),
     /// The tuning has ended.
-    End(Outcome),
+    End(TuneOutcome),
 }
 
-/// What a tuning found.
+/// The result of a tuning.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum TuneOutcome {
     /// No level is shown to help, or none that helps remained.
     NothingHelps,
     /// This combination is shown to be better than the base, by new instances.
     Better {
         /// The levels.
         levels: Levels,
-        /// How it compares with the base.
+        /// The comparison with the base.
         gain: Contender,
     },
     /// The combination won the race, but new instances do not show that it is better.
     NotConfirmed {
         /// The levels.
         levels: Levels,
-        /// How it compares with the base.
+        /// The comparison with the base.
         gain: Contender,
     },
 }
@@ -107,9 +107,9 @@ pub fn next(factor_count: usize, ended: &[EndedPhase]) -> Next {
         (Phase::Verification(levels), PhaseResult::Verified(gain)) => {
             let (levels, gain) = (levels.clone(), gain.clone());
             return Next::End(if gain.is_better && gain.keeps_bounds {
-                Outcome::Better { levels, gain }
+                TuneOutcome::Better { levels, gain }
             } else {
-                Outcome::NotConfirmed { levels, gain }
+                TuneOutcome::NotConfirmed { levels, gain }
             });
         }
         // A log of another order of phases begins anew.
@@ -117,7 +117,7 @@ pub fn next(factor_count: usize, ended: &[EndedPhase]) -> Next {
     };
 
     if levels.iter().all(|level| *level == 0) {
-        return Next::End(Outcome::NothingHelps);
+        return Next::End(TuneOutcome::NothingHelps);
     }
 
     Next::Measure(Phase::Race(levels))
@@ -149,7 +149,7 @@ mod tests {
 
     /// Plays a tuning in which the levels of factors have these effects: the logarithms of their
     /// ratios. An effect below 0.01 is not shown.
-    fn play(effects: &[f64], screened_as: &[f64]) -> (Outcome, Vec<Phase>) {
+    fn play(effects: &[f64], screened_as: &[f64]) -> (TuneOutcome, Vec<Phase>) {
         let shown = |effect: f64| effect > 0.01;
         let mut ended: Vec<EndedPhase> = Vec::new();
         let mut phases = Vec::new();
@@ -202,7 +202,7 @@ mod tests {
     fn levels_that_help_are_found_and_verified() {
         let effects = [0.3, 0.0, 0.1];
         let (outcome, phases) = play(&effects, &effects);
-        assert!(matches!(outcome, Outcome::Better { levels, .. } if levels == [1, 0, 1]));
+        assert!(matches!(outcome, TuneOutcome::Better { levels, .. } if levels == [1, 0, 1]));
         let race = Phase::Race(vec![1, 0, 1]);
         let verification = Phase::Verification(vec![1, 0, 1]);
         assert_eq!(phases, [Phase::Screening, race, verification]);
@@ -211,16 +211,16 @@ mod tests {
     #[test]
     fn a_level_that_only_seemed_to_help_is_dropped_in_the_race() {
         let (outcome, phases) = play(&[0.3, 0.0, 0.1], &[0.3, 0.2, 0.1]);
-        assert!(matches!(outcome, Outcome::Better { levels, .. } if levels == [1, 0, 1]));
+        assert!(matches!(outcome, TuneOutcome::Better { levels, .. } if levels == [1, 0, 1]));
         assert_eq!(phases[1..3], [Phase::Race(vec![1, 1, 1]), Phase::Race(vec![1, 0, 1])]);
     }
 
     #[test]
     fn where_nothing_helps_the_tuning_ends_after_the_screening() {
         let (outcome, phases) = play(&[0.0, -0.2], &[0.0, -0.2]);
-        assert_eq!((outcome, phases.len()), (Outcome::NothingHelps, 1));
+        assert_eq!((outcome, phases.len()), (TuneOutcome::NothingHelps, 1));
         let (outcome, phases) = play(&[0.0, 0.0], &[0.1, 0.0]);
-        assert_eq!((outcome, phases.len()), (Outcome::NothingHelps, 2));
+        assert_eq!((outcome, phases.len()), (TuneOutcome::NothingHelps, 2));
     }
 
     #[test]

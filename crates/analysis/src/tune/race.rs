@@ -1,4 +1,4 @@
-//! What a race shows: which levels of a combination matter.
+//! Judges a race: which levels of a combination matter.
 
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,8 @@
 //! in `docs/bisect.md`.
 
 use analysis::bisect::{
-    ChangeEnd, Judgement, MeasuredBy, Next, Outcome, Search, Trial, TrialKind, TrialResult, judge,
+    BisectOutcome, ChangeEnd, Judgement, MeasuredBy, Next, Search, Trial, TrialKind, TrialResult,
+    judge,
 };
 use analysis::compare::THROUGHPUT;
 use analysis::figures::{Figures, Looks, StartedCell};
@@ -124,9 +125,9 @@ fn searches(candidates: usize, ratio: f64, noise: f64, times: u32) -> Tally {
         tally.trials += search.ended.len();
         tally.cells += versions.cell_count;
         match outcome {
-            Outcome::NoChange => tally.no_change += 1,
-            Outcome::EndsUndecided => tally.undecided += 1,
-            Outcome::Changes(changes) => {
+            BisectOutcome::NoChange => tally.no_change += 1,
+            BisectOutcome::EndsUndecided => tally.undecided += 1,
+            BisectOutcome::Changes(changes) => {
                 let mut confirmed =
                     changes.iter().filter(|change| change.end == ChangeEnd::Confirmed).peekable();
                 let is_wrong = |newer: usize| newer != changed_at || ratio == 1.0;

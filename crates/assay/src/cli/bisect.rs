@@ -41,8 +41,8 @@ pub struct BisectArgs {
     /// The step that changed. Later steps of the plan are left out
     #[arg(long, value_name = "STEP", required_unless_present = "resume")]
     pub step: Option<String>,
-    /// What is compared: `throughput`, a metric that `assay compare --metric list` lists, `work`
-    /// (instructions per operation), or `background-work` (those of flushes and compactions)
+    /// The measure to compare: `throughput`, a metric that `assay compare --metric list` lists,
+    /// `work` (instructions per operation), or `background-work` (those of flushes and compactions)
     #[arg(long, value_name = "NAME", default_value = "throughput")]
     pub metric: String,
     /// The config of the plan, if it has several

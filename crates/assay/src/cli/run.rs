@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use plan::Simulate;
-use runner::{ExactRequest, LinkPipes, PlanRequest, RESULTS, Repeats, RunRequest};
+use runner::{ExactRequest, LinkPipes, PlanRequest, RESULTS, RepeatsRequest, RunRequest};
 
 use super::compare::percent_above_zero;
 
@@ -56,7 +56,7 @@ pub struct RunArgs {
     /// every comparison is decided or the `--time` is up. With `--resume`, adds repeats until
     /// each matching cell has N of them, or until all is decided. Existing repeats are kept
     #[arg(long, value_name = "N", value_parser = repeats)]
-    pub repeats: Option<Repeats>,
+    pub repeats: Option<RepeatsRequest>,
     /// The most time for adding repeats until all is decided, such as `10m`: each `--resume` may
     /// take as long again [default: that of the plan, or 10m]
     #[arg(long, value_name = "TIME", value_parser = plan::parse_duration)]
@@ -174,14 +174,14 @@ fn exact_request(text: &str) -> Result<ExactRequest, String> {
 }
 
 /// Reads the value of `--repeats`.
-fn repeats(text: &str) -> Result<Repeats, String> {
+fn repeats(text: &str) -> Result<RepeatsRequest, String> {
     const UNTIL_DECIDED: &str = "until-decided";
     if text == UNTIL_DECIDED {
-        return Ok(Repeats::UntilDecided);
+        return Ok(RepeatsRequest::UntilDecided);
     }
 
     match text.parse() {
-        Ok(count) if (0..=plan::REPEATS_MAX).contains(&count) => Ok(Repeats::Count(count)),
+        Ok(count) if (0..=plan::REPEATS_MAX).contains(&count) => Ok(RepeatsRequest::Count(count)),
         _ => {
             Err(format!("expected a number from 0 to {}, or `{UNTIL_DECIDED}`", plan::REPEATS_MAX))
         }

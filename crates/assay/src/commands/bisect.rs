@@ -1,6 +1,6 @@
 //! `assay bisect`: finds the version or the commit that changed a step.
 
-use analysis::bisect::{ChangeEnd, Finding, Outcome};
+use analysis::bisect::{BisectOutcome, ChangeEnd, Finding};
 use inquiry::bisect::{BisectRequest, Bisection, Candidates};
 use inquiry::search::SearchPlace;
 
@@ -97,10 +97,12 @@ fn judge_candidate(opened: anyhow::Result<Bisection<'_>>) -> Exit {
 }
 
 /// Returns the exit code of a search.
-fn exit_of(outcome: &Outcome) -> Exit {
+fn exit_of(outcome: &BisectOutcome) -> Exit {
     let is_found = |end: ChangeEnd| matches!(end, ChangeEnd::Confirmed | ChangeEnd::NotExcluded);
     match outcome {
-        Outcome::Changes(changes) if changes.iter().all(|change| is_found(change.end)) => Exit::Ok,
+        BisectOutcome::Changes(changes) if changes.iter().all(|change| is_found(change.end)) => {
+            Exit::Ok
+        }
         _ => Exit::Invalid,
     }
 }

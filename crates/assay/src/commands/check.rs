@@ -18,7 +18,7 @@ use runner::prepare::known_times::KnownTimes;
 use runner::prepare::locate::{self, Located};
 use runner::prepare::plan_file::{self, PlanFile};
 use runner::prepare::preflight::{not_applicable, reject_impossible};
-use runner::prepare::{estimate, memory};
+use runner::prepare::{estimate, memory, overridden};
 use runner::{DATA, Events as _, RESULTS};
 
 use super::check_design::design_text;
@@ -50,6 +50,9 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let located = locate::locate(&file, selected.iter().copied(), Some(&data_root), &display)?;
 
     let plan = &file.plan;
+    for warning in overridden::overridden_options(&file, 0..plan.targets.len())? {
+        display.warn(Some(overridden::OVERRIDDEN_CODE), &warning);
+    }
     let host_bytes = probe::host(Path::new("/")).memory_total_bytes;
     for warning in memory::oversized_caches(&file, 0..plan.targets.len(), host_bytes)? {
         display.warn(Some(memory::CACHE_CODE), &warning);
@@ -68,8 +71,11 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     if let Some(designed) = &plan.designed {
         text.push_str(&design_text(designed));
     } else {
-        let base = &plan.targets[plan.base].name;
-        let differences = declared_differences(&plan_targets(&file, &located.builds)?, base);
+        let base_of = |name: &str| {
+            let target = plan.targets.iter().find(|target| target.name == name)?;
+            Some(plan.targets[plan.base_of(target)?].name.as_str())
+        };
+        let differences = declared_differences(&plan_targets(&file, &located.builds)?, base_of);
         if !differences.is_empty() {
             let _ = writeln!(text, "\ndifferences between the configs and the base:");
             text.push_str(&differences_text(differences));
@@ -86,7 +92,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     Ok(if expected.has_space() { Exit::Ok } else { Exit::Failed })
 }
 
-/// What the selected cells need, and what there is.
+/// The needs of the selected cells, and the space that there is.
 struct Expected {
     estimate: Estimate,
     /// The free space of the disk for databases; `None` if it is unknown.

@@ -1,4 +1,4 @@
-//! What `assay check` says about the design of a plan: its targets, how precise it is, and what it
+//! The report of `assay check` on the design of a plan: its targets, how precise it is, and what it
 //! can't tell apart.
 
 use std::fmt::Write as _;

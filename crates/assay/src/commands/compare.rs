@@ -4,14 +4,15 @@
 mod ci;
 mod printed;
 
-use analysis::compare::Compared;
+use analysis::compare::{BaseGroup, Compared, groups_by_base};
+use analysis::figures::Figures;
 use inquiry::compare::factors::{FactorAnswer, by_factor};
 use inquiry::compare::{
-    CompareRequest, Group, Judged, Prepared, by_base, compared_with, gate, lines_of, open, options,
-    prepare, requirements, sources,
+    CompareRequest, Judged, Prepared, compared_with, gate, lines_of, open, options, prepare,
+    requirements, sources,
 };
-use report::{ComparedRun, Comparison, FactorEffects, JudgementOutcome, json_text};
-use runner::failure::usage;
+use record::Run;
+use report::{Across, ComparedRun, Comparison, FactorEffects, JudgementOutcome, json_text};
 
 use self::printed::{Printed, formatted, joined};
 use crate::cli::{CompareArgs, Format, METRIC_LIST};
@@ -36,34 +37,35 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     }
 
     let Prepared { shown, figures, notes } = prepared;
-    // With `--by-step`, targets are steps. The gate names them after `by_base` has taken `shown`.
+    // With `--by-step`, targets are steps. The gate names them after the groups have taken `shown`.
     let shown_targets: Vec<String> = if args.by_step.is_empty() {
         Vec::new()
     } else {
         shown.targets.iter().map(|target| target.name.clone()).collect()
     };
-    let mut groups = by_base(&args.bases, shown, figures, &print_note)?;
-    if args.gate && groups.len() > 1 {
-        let help = "run `assay compare --gate` once for each `--base`";
-        return usage("`--gate` judges by one base, but several are given", help);
-    }
+    let across = across(args, &request, &sources, &shown, &figures);
+    let mut groups = groups_by_base(shown, figures);
 
-    let ComparedGroups { comparisons, printed, markdown } =
+    let ComparedGroups { comparisons, mut printed, markdown } =
         compare_groups(args, &request, &sources, &notes, &mut groups);
+    printed.extend(across);
     print(&joined(printed)?)?;
 
     let mut exits = Vec::new();
     let mut judgements = Vec::new();
-    match (groups.as_slice(), comparisons.as_slice()) {
-        ([group], [compared]) if args.gate => {
-            let lines = lines_of(&runs.recorded, args.by_run, &shown_targets);
-            let Group { figures, .. } = group;
-            let judged = gate::judge(&args.thresholds, &runs, figures, compared, &lines);
-            exits.push(print_judged(&judged));
-            judgements.extend(gate::judgements(&args.thresholds, figures, compared, &lines));
+    for (group, compared) in groups.iter().zip(&comparisons) {
+        if !args.gate {
+            // Without a gate, only damage to the records counts.
+            exits.push(exit_of_reading(&group.figures));
+            continue;
         }
-        // Without a gate, only damage to the records counts.
-        _ => exits.extend(groups.iter().map(|group| exit_of_reading(&group.figures))),
+
+        let mut lines = lines_of(&runs.recorded, args.by_run, &shown_targets);
+        lines.retain(|line| group.name.is_none() || group.has_target(&line.key.target));
+        let figures = &group.figures;
+        let judged = gate::judge(&args.thresholds, &runs, figures, compared, &lines);
+        exits.push(print_judged(&judged));
+        judgements.extend(gate::judgements(&args.thresholds, figures, compared, &lines));
     }
 
     for compared in &comparisons {
@@ -77,6 +79,24 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     ci::write(args, plan, &judgements, &markdown)?;
 
     Ok(most_telling(&exits))
+}
+
+/// Returns the table of all targets with the base of the first group, as the format shows it; `None`
+/// if there is one group, or the format has no place for it.
+fn across(
+    args: &CompareArgs,
+    request: &CompareRequest,
+    runs: &[ComparedRun<'_>],
+    shown: &Run,
+    figures: &Figures,
+) -> Option<Printed> {
+    if shown.bases.is_empty() || args.why.is_some() {
+        return None;
+    }
+
+    let across = Across::new(figures, options(request, &shown.base, figures));
+    let comparison = Comparison { runs, ..across.comparison(shown, figures) };
+    printed::across(args.format, &comparison)
 }
 
 /// The comparisons of all groups, and how they are shown.
@@ -93,11 +113,11 @@ fn compare_groups(
     request: &CompareRequest,
     sources: &[ComparedRun<'_>],
     notes: &[String],
-    groups: &mut [Group],
+    groups: &mut [BaseGroup],
 ) -> ComparedGroups {
     let mut all =
         ComparedGroups { comparisons: Vec::new(), printed: Vec::new(), markdown: String::new() };
-    for Group { run, figures } in groups {
+    for BaseGroup { run, figures, .. } in groups {
         // Effects rest on all steps, of which `compared_with` leaves those to show.
         let options = options(request, &run.base, figures);
         let effects = report::effects_of_matrices(figures, &options);

@@ -1,6 +1,6 @@
 //! `assay conform`: tests an adapter of a storage engine.
 
-use conform::{Outcome, Request, Verdict};
+use conform::{EndedCheck, Request, Verdict};
 use report::{columns, json_text, terminal_text};
 use runner::failure::UsageError;
 
@@ -71,7 +71,7 @@ fn refuse_unknown_checks(names: &[String]) -> anyhow::Result<()> {
 }
 
 /// Returns the line of a check, and why it did not pass.
-fn line(outcome: &Outcome) -> String {
+fn line(outcome: &EndedCheck) -> String {
     let (word, why) = match &outcome.verdict {
         Verdict::Passed => ("ok", None),
         Verdict::Failed(why) => ("FAILED", Some(why)),
@@ -87,7 +87,7 @@ fn line(outcome: &Outcome) -> String {
 }
 
 /// Returns the last line: how many checks passed, failed, and did not apply.
-fn sum(outcomes: &[Outcome]) -> String {
+fn sum(outcomes: &[EndedCheck]) -> String {
     let count = |is_wanted: fn(&Verdict) -> bool| {
         outcomes.iter().filter(|outcome| is_wanted(&outcome.verdict)).count()
     };

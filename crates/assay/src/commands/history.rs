@@ -2,7 +2,7 @@
 
 use analysis::history::{HistoryOptions, LevelOptions, history};
 use anyhow::Context;
-use inquiry::shelf::{Reading, places, read_all};
+use inquiry::shelf::{HistoryRuns, read_all, run_folders};
 use report::{HistoryView, json_text, terminal_text};
 use runner::failure::UsageError;
 use words::counted;
@@ -13,7 +13,7 @@ use crate::output::{eprint_line, print, style};
 
 /// Prints the history of the runs below a folder.
 pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
-    let mut reading = read_all(&places(&args.folder));
+    let mut reading = read_all(&run_folders(&args.folder));
     say_what_is_left_out(&reading);
     keep_wanted(&mut reading, args);
     if reading.runs.is_empty() {
@@ -65,7 +65,7 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
 }
 
 /// Prints which runs are not part of the history, and why.
-fn say_what_is_left_out(reading: &Reading) {
+fn say_what_is_left_out(reading: &HistoryRuns) {
     for failure in &reading.failures {
         eprint_line!("error: {}", terminal_text(failure));
     }
@@ -82,7 +82,7 @@ fn say_what_is_left_out(reading: &Reading) {
 }
 
 /// Keeps the plans and steps that are asked for.
-fn keep_wanted(reading: &mut Reading, args: &HistoryArgs) {
+fn keep_wanted(reading: &mut HistoryRuns, args: &HistoryArgs) {
     if !args.steps.is_empty() {
         for run in &mut reading.runs {
             run.steps.retain(|step| args.steps.contains(&step.step));

@@ -17,7 +17,7 @@ use crate::output::{eprint_line, print};
 struct Listed {
     name: String,
     path: PathBuf,
-    /// What `run.json` says, or why it can't be read.
+    /// The outline of `run.json`, or why it can't be read.
     outline: Result<Outline, String>,
     /// The result in a few words, or why the figures can't be read.
     result: Result<String, String>,

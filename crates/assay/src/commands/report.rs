@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use analysis::compat::{Recorded, check_repeats};
 use analysis::figures::Figures;
 use anyhow::Context;
+use inquiry::compare::{differences, with_bases};
 use inquiry::reading::{check_steps, figures};
 use record::{Run, RunDir};
 use report::{CellRecord, Curves, Page, PlotFiles, Source};
@@ -13,7 +14,7 @@ use runner::failure::UsageError;
 use crate::cli::ReportArgs;
 use crate::damages::exit_of_reading;
 use crate::exit::Exit;
-use crate::output::{eprint_line, print};
+use crate::output::{eprint_line, print, print_note};
 
 /// The report in a run's directory.
 const REPORT_FILE: &str = "report.html";
@@ -23,14 +24,22 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     let directories = args.runs.iter().map(RunDir::open).collect::<Result<Vec<_>, _>>()?;
     let runs = Recorded::read(&directories)?;
     let notes = check_repeats(&runs).map_err(UsageError::from)?;
-    let (figures, curves) = figures(&directories, Curves::take)?;
+    let (mut figures, curves) = figures(&directories, Curves::take)?;
     check_steps(&figures, &args.steps)?;
 
-    let output = args.output.as_deref();
-    let output = write_report(&directories, &figures, &curves, &notes, output)?;
+    let mut sources = sources(&directories)?;
+    if let Some(first) = sources.first_mut().filter(|_| !args.bases.is_empty()) {
+        let shown = with_bases(&runs, &args.bases, &print_note)?;
+        figures.settings.differences = differences(&directories, &shown)?;
+        first.run.base = shown.base;
+        first.run.bases = shown.bases;
+    }
+
+    let page = Page { sources: &sources, figures: &figures, curves: &curves, notes: &notes };
+    let output = write_page(&directories[0], &page, args.output.as_deref())?;
     print(&format!("{}\n", output.display()))?;
 
-    if let (Some(folder), Some(first)) = (&args.svg, runs.first()) {
+    if let (Some(folder), Some(first)) = (&args.svg, sources.first()) {
         let files = PlotFiles { width: args.width.map(f64::from), steps: &args.steps };
         write_plots(&first.run, &figures, files, folder)?;
     }
@@ -38,16 +47,19 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     Ok(exit_of_reading(&figures))
 }
 
-/// Writes the report of `directories` with these figures, curves and notes to the file `output`, or
-/// into the first directory. Returns the file.
+/// Writes the report of a run with these figures and curves into its directory. Returns the file.
 pub fn write_report(
-    directories: &[RunDir],
+    directory: &RunDir,
     figures: &Figures,
     curves: &[Curves],
-    notes: &[String],
-    output: Option<&Path>,
 ) -> anyhow::Result<PathBuf> {
-    let html = html_of(directories, figures, curves, notes)?;
+    let sources = sources(std::slice::from_ref(directory))?;
+    write_page(directory, &Page { sources: &sources, figures, curves, notes: &[] }, None)
+}
+
+/// Writes a report to the file `output`, or into the directory of the first run. Returns the file.
+fn write_page(first: &RunDir, page: &Page<'_>, output: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let html = report::html_page(page);
     let failed = "cannot write the report; `-o FILE` chooses another file";
 
     if let Some(output) = output {
@@ -55,20 +67,23 @@ pub fn write_report(
         return Ok(output.to_owned());
     }
 
-    let folder = directories[0].path();
+    let folder = first.path();
     record::replace_file(folder, REPORT_FILE, html.as_bytes()).context(failed)?;
     Ok(folder.join(REPORT_FILE))
 }
 
-/// Returns the report of `directories` with these figures, curves and notes.
+/// Returns the report of `directories` with these figures and curves.
 pub fn html_of(
     directories: &[RunDir],
     figures: &Figures,
     curves: &[Curves],
-    notes: &[String],
 ) -> anyhow::Result<String> {
-    let sources = directories.iter().map(source).collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(report::html_page(&Page { sources: &sources, figures, curves, notes }))
+    let sources = sources(directories)?;
+    Ok(report::html_page(&Page { sources: &sources, figures, curves, notes: &[] }))
+}
+
+fn sources(directories: &[RunDir]) -> anyhow::Result<Vec<Source>> {
+    directories.iter().map(source).collect()
 }
 
 /// Writes each plot of a report to a file.

@@ -18,7 +18,12 @@ const ENGINE_STATUS: &str = "engine-status";
 /// Prints the tables of a run.
 pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     let directory = RunDir::open(&args.run)?;
-    let style = TableStyle { all_settings: args.settings, ..style() };
+    let style = TableStyle {
+        all_settings: args.settings,
+        each_repeat: args.each,
+        markdown: args.format == Format::Markdown,
+        ..style()
+    };
     if let Some(pair) = &args.between {
         return show_between(&directory, pair, args.format, style);
     }
@@ -39,8 +44,9 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
             )
             .into());
         }
-        Format::Table if has_names => named_tables(&directory, &run, &figures, args, Some(style))?,
-        Format::Markdown if has_names => named_tables(&directory, &run, &figures, args, None)?,
+        Format::Table | Format::Markdown if has_names => {
+            named_tables(&directory, &run, &figures, args, style)?
+        }
         Format::Table if args.summary => report::tables_summary(&run, &figures, style),
         Format::Table if args.all || args.settings || !args.steps.is_empty() => {
             report::tables(&run, &figures, style)
@@ -48,7 +54,7 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
         Format::Table => report::tables_overview(&run, &figures, style),
         Format::Json => json_text(&report::run_json(&run, &figures))?,
         Format::Csv => report::csv(&run, &figures),
-        Format::Markdown => report::tables_markdown(&run, &figures, args.settings),
+        Format::Markdown => report::tables(&run, &figures, style),
     };
 
     print(&text)?;
@@ -61,7 +67,7 @@ fn named_tables(
     run: &Run,
     figures: &Figures,
     args: &ShowArgs,
-    style: Option<TableStyle>,
+    style: TableStyle,
 ) -> anyhow::Result<String> {
     let mut names = args.tables.clone();
     names.retain(|name| name != ENGINE_STATUS);

@@ -1,6 +1,6 @@
 //! `assay tune`: finds the smallest configuration that is shown to be better than the base.
 
-use analysis::tune::{Goal, Outcome};
+use analysis::tune::{Goal, TuneOutcome};
 use inquiry::search::{Deadline, SearchPlace};
 use inquiry::tune::{TuneRequest, Tuning};
 
@@ -29,7 +29,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<Exit> {
 
     print(&tuning.view().answer(&outcome))?;
     print(&format!("{}\n", tuning.directory().display()))?;
-    Ok(if matches!(outcome, Outcome::Better { .. }) { Exit::Ok } else { Exit::Invalid })
+    Ok(if matches!(outcome, TuneOutcome::Better { .. }) { Exit::Ok } else { Exit::Invalid })
 }
 
 fn request(args: &TuneArgs) -> TuneRequest {

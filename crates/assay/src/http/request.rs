@@ -18,7 +18,7 @@ const HEADERS: &str = "Cache-Control: no-store\r\n\
     X-Content-Type-Options: nosniff\r\n\
     Connection: close\r\n";
 
-/// What a request must have.
+/// The host and the key that a request must have.
 pub struct Access {
     /// The name and port of the server.
     pub hosts: AllowedHosts,

@@ -30,7 +30,7 @@ const ACCEPTED_PER_ROUND_MAX: usize = 16;
 const CONNECTION_NS_MAX: u64 = 10_000_000_000;
 /// The site does what is due at least this often.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
-/// How long the server waits if an answer is awaited from another thread.
+/// The time that the server waits if an answer is awaited from another thread.
 const AWAITING: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
 /// The socket of a server.
@@ -116,7 +116,7 @@ struct Connection {
     state: Exchange,
 }
 
-/// How far a connection is.
+/// The progress of a connection.
 enum Exchange {
     /// The bytes that were received, which are no whole request yet.
     Receiving(Vec<u8>),

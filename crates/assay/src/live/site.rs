@@ -1,4 +1,4 @@
-//! What the live view of a run answers to requests.
+//! The answers of the live view of a run to requests.
 
 use std::sync::LazyLock;
 use std::sync::mpsc::Receiver;

@@ -63,7 +63,7 @@ pub struct RunState {
     so_far_number: usize,
 }
 
-/// What a page has already got.
+/// The parts of the state that a page has already got.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
     /// The number of a step.

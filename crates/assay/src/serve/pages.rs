@@ -164,7 +164,7 @@ fn report_of(run: &IndexedRun) -> anyhow::Result<String> {
     read_until_stable(&[&run.path], || {
         let directories = [RunDir::open(&run.path)?];
         let (figures, curves) = figures(&directories, Curves::take)?;
-        html_of(&directories, &figures, &curves, &[])
+        html_of(&directories, &figures, &curves)
     })
 }
 

@@ -7,6 +7,7 @@ use crate::replication::{a_primary_waits_for_a_stopped_replica, postgres_lag_agr
 use crate::replication_mysql::mysql_lag_agrees_with_the_log;
 use crate::scale::{memory_does_not_grow, run_64_clients};
 use crate::stall::a_stall_shows;
+use crate::turns_host::{self, columns_agree_with_those_of_a_run_without_turns};
 use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
 
 #[test]
@@ -66,5 +67,27 @@ fn a_replica_of_mysql_falls_behind_as_fast_as_its_log_and_catches_up() {
 fn a_primary_that_waits_for_a_stopped_replica_shows_it_in_response_times() {
     if postgres_is_here_or_test_is_skipped() {
         a_primary_waits_for_a_stopped_replica(&Place::alone());
+    }
+}
+
+#[test]
+fn the_host_s_columns_of_sqlite_in_turns_agree_with_those_without() {
+    let engine = turns_host::sqlite();
+    columns_agree_with_those_of_a_run_without_turns(&Place::alone_on_disk(), &engine);
+}
+
+#[test]
+fn the_host_s_columns_of_postgres_in_turns_agree_with_those_without() {
+    if postgres_is_here_or_test_is_skipped() {
+        let engine = turns_host::postgres();
+        columns_agree_with_those_of_a_run_without_turns(&Place::alone_on_disk(), &engine);
+    }
+}
+
+#[test]
+fn the_host_s_columns_of_mysql_in_turns_agree_with_those_without() {
+    if let Some(build) = mysql_or_test_is_skipped("innodb") {
+        let engine = turns_host::mysql(&build);
+        columns_agree_with_those_of_a_run_without_turns(&Place::alone_on_disk(), &engine);
     }
 }

@@ -44,7 +44,7 @@ const BY_WORK: [&str; 10] = [
 const OWN_CPU: &str = "own_cpu_us_per_op";
 const BY_CPU: [&str; 2] = ["--metric", OWN_CPU];
 
-/// What a commit of the history is.
+/// The kind of a commit.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Same,

@@ -134,7 +134,7 @@ fn exact_work_is_repeated() {
     if !callgrind_is_here_or_test_is_skipped() {
         return;
     }
-    let (place, other) = (Place::on_disk(), Place::on_disk());
+    let (place, other) = (Place::new(), Place::new());
     let plan = format!(
         "name = \"test\"\n[exact]\nrepeats = 2\noperations = 50\nwarmup = 10\n[workload.sysbench]\nrows = 1000\n\
          warmup = \"0s\"\nchecks = \"off\"\nwrite-time = \"{QUICK}\"\n\
@@ -169,7 +169,7 @@ fn exact_work_is_repeated() {
 
 #[test]
 fn a_run_without_a_finding_is_not_bundled() {
-    let place = Place::on_disk();
+    let place = Place::new();
     let twice = "[config.sqlite.next]\nextends = \"base\"\n";
     let plan = format!("{}{SQLITE}{twice}", workload(300, 300, QUICK, "steps = [\"l.i0\"]"));
     let run = place.run(&plan, &[]).expect_code(0).run_directory();
@@ -200,7 +200,7 @@ fn options_that_name_programs_and_passwords_stay_at_home() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
-    let (place, other) = (Place::on_disk(), Place::on_disk());
+    let (place, other) = (Place::new(), Place::new());
     place.write(
         "base.conf",
         "# planted-comment\nshared_buffers = '32MB'\nfsync = off\nsynchronous_commit = off\n\
@@ -283,7 +283,7 @@ fn stranger(place: &Place, plan: &str) {
 
 #[test]
 fn a_strangers_plan_runs_nothing_of_its_own() {
-    let place = Place::on_disk();
+    let place = Place::new();
     let marker = place.join("was-here");
     let program = place
         .write_program("own/bin/postgres", &format!("#!/bin/sh\ntouch {}\n", marker.display()));
@@ -325,7 +325,7 @@ fn a_strangers_option_is_named_in_full() {
     let Some(build) = mysql_or_test_is_skipped("innodb") else {
         return;
     };
-    let place = Place::on_disk();
+    let place = Place::new();
     let own = format!("build.x.mysql={build}");
     let plan = |option: &str| {
         let build = "[build.x]\nmysql = \"distribution\"\n";
@@ -349,7 +349,7 @@ fn a_strangers_option_is_named_in_full() {
 
 #[test]
 fn an_archive_of_a_stranger_reaches_no_file() {
-    let place = Place::on_disk();
+    let place = Place::new();
     let refused = |fill: &dyn Fn(&mut tar::Builder<Vec<u8>>), why: &str| {
         let mut builder = tar::Builder::new(Vec::new());
         let plan = format!("{PLAN}{SQLITE}");

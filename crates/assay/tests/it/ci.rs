@@ -1,4 +1,5 @@
-//! What systems of continuous integration get from a comparison, and the workflow files in `ci/`.
+//! The output of a comparison for systems of continuous integration, and the workflow files in
+//! `ci/`.
 
 use std::path::Path;
 use std::process::Command;
@@ -73,7 +74,7 @@ fn shell_steps(yaml: &str) -> Vec<ShellStep> {
     steps
 }
 
-/// What starts a pipeline.
+/// The event that starts a pipeline.
 #[derive(Clone, Copy, PartialEq)]
 enum Event {
     Change,
@@ -157,7 +158,7 @@ fn the_workflow_for_github_measures_judges_publishes_and_keeps_the_history() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
-    let place = Place::on_disk();
+    let place = Place::new();
 
     git_repository(&place);
     run_steps(&place, "github-workflow.yml", Event::Change);
@@ -189,7 +190,7 @@ fn the_template_for_gitlab_measures_judges_publishes_and_keeps_the_history() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
-    let place = Place::on_disk();
+    let place = Place::new();
 
     run_steps(&place, "gitlab-template.yml", Event::Change);
     let report = text(&place.join("gl-code-quality-report.json"));

@@ -16,7 +16,7 @@ pub(crate) struct CommitPlace {
     place: Place,
 }
 
-/// What the plan's recipe runs. It notes each of its runs.
+/// The script of the plan's recipe. It notes each of its runs.
 const SCRIPT: &str = "set -e\necho ran >> ../../../noted/runs\n\
     cc -shared -fPIC -o librocksdb.so.9.9.3 library.c -Wl,--no-as-needed \"$1\" \
     -Wl,-rpath,\"$(dirname \"$1\")\"\nln -s librocksdb.so.9.9.3 librocksdb.so\n";

@@ -75,6 +75,15 @@ fn effects_of_factors_are_shown_and_missing_combinations_are_named() {
     let part = ended.run_directory().to_str().unwrap().to_owned();
     let gap = compared(&place, &[&part, "--base", "lite.wal_off", "--by", "all"]).expect_code(2);
     gap.expect_in_stderr(&["one is missing", "journal_mode=delete, synchronous=0"]);
+
+    // From another base, each of these targets differs in one factor.
+    compared(&place, &[&part, "--base", "lite.wal_full", "--by", "all"])
+        .expect_code(0)
+        .expect_in_stdout(&[
+            "journal_mode: wal -> delete",
+            "synchronous: 2 -> 0",
+            "known only next to the base's values of the other factors: journal_mode, synchronous",
+        ]);
 }
 
 #[test]
@@ -173,6 +182,9 @@ fn targets_of_each_engine_or_build_are_compared_with_a_base_of_their_own() {
     let json: Value = serde_json::from_str(&of("json", &bases).expect_code(0).stdout).unwrap();
     assert_eq!(json["groups"][1]["compared"]["base"], "null.a");
 
+    assert_eq!(json["across"]["compared"]["base"], "lite.next");
+    of("table", &bases).expect_in_stdout(&["Throughput relative to lite.next, all targets"]);
+
     let one = of("table", &bases[2..]).expect_code(0);
     one.expect_in_stderr(&["no `--base` is given for them: lite.base, lite.next"]);
 
@@ -184,4 +196,35 @@ fn targets_of_each_engine_or_build_are_compared_with_a_base_of_their_own() {
     ] {
         of("table", &bases).expect_code(2).expect_in_stderr(&[says]);
     }
+}
+
+#[test]
+fn a_plan_may_have_a_base_for_each_engine() {
+    let place = Place::new();
+    let other = "[build.null]\nnull = \"bundled\"\n[config.null.a]\n[config.null.b]\n";
+    let bases = "base = { sqlite = \"lite.next\", null = \"null.b\" }\n";
+    let run = measured(&place, &(bases.to_owned() + &load(2, 50, &(TWICE.to_owned() + other))));
+
+    compared(&place, &[&run]).expect_code(0).expect_in_stdout(&[
+        "lite.base compared with lite.next",
+        "null.a compared with null.b",
+        "Throughput relative to lite.next, all targets",
+    ]);
+    place.assay(&["show", &run, "--summary"]).expect_code(0).expect_in_stdout(&[
+        "Throughput relative to lite.next\n",
+        "Throughput relative to null.b\n",
+        "Throughput relative to lite.next, all targets",
+    ]);
+
+    // One base instead of the plan's.
+    let one = compared(&place, &[&run, "--base", "null.a"]).expect_code(0);
+    one.expect_in_stdout(&["3 targets compared with null.a"]);
+
+    let gate = compared(&place, &[&run, "--gate", "--threshold", "1000"]);
+    assert!([0, 3, 4].contains(&gate.code.unwrap_or(-1)), "{}", gate.stderr);
+    place
+        .assay(&["report", &run, "--base", "sqlite=lite.base", "--base", "null=null.a"])
+        .expect_code(0);
+    let page = fs_err::read_to_string(std::path::Path::new(&run).join("report.html")).unwrap();
+    assert!(page.contains("id=\"matrix-null\"") && page.contains("relative to lite.base"));
 }

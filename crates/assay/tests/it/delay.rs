@@ -102,7 +102,7 @@ fn relay(port: u16, delay: Duration) -> u16 {
 }
 
 /// The figures of a run of two load ranks, in microseconds.
-struct Measured {
+struct Delays {
     /// The shortest query.
     query_us: f64,
     /// The shortest operation of any kind.
@@ -112,7 +112,7 @@ struct Measured {
 }
 
 /// Runs a plan with two load ranks on a server.
-fn measure(url: &str) -> Measured {
+fn measure(url: &str) -> Delays {
     let place = Place::new();
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
     let workload = workload(600, 200, "2s", steps);
@@ -131,7 +131,7 @@ fn measure(url: &str) -> Measured {
     };
 
     let ranks = shown.row("theirs.default", "qr100")["ranks"].as_array().unwrap();
-    Measured {
+    Delays {
         query_us: shortest("query.service"),
         shortest_us: shortest(".service"),
         round_trips_us: ranks.iter().map(|rank| number(rank, "round_trip_us")).collect(),

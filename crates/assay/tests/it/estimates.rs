@@ -1,4 +1,5 @@
-//! What `assay check` expects of a run: by the speed that it assumes, and by what an earlier run took.
+//! The expectations of `assay check` about a run: by the speed that it assumes, and by what an
+//! earlier run took.
 
 use crate::place::{Place, QUICK, SQLITE, workload};
 

@@ -20,7 +20,7 @@ fn recorded(place: &Place) -> PathBuf {
     place.run(&plan, &["--quiet"]).expect_code(0).run_directory()
 }
 
-/// What happens in a history of nights.
+/// A night of a history.
 #[derive(Clone, Copy, Default)]
 struct Night {
     /// The throughput of the first target, and that of the reference.

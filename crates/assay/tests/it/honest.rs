@@ -1,4 +1,4 @@
-//! What a run says of failures and of missing parts, and the limits that its user sets.
+//! Failures and missing parts in the report of a run, and the limits that its user sets.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

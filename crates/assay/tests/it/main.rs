@@ -78,6 +78,7 @@ mod tls;
 mod transactions;
 mod tun;
 mod turns;
+mod turns_host;
 mod versus;
 mod waits;
 mod work;

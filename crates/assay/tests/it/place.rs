@@ -71,6 +71,11 @@ pub(crate) fn workload(loaded: u32, written: u32, time: &str, more: &str) -> Str
 pub(crate) const LONG_AND_SHORT: &str =
     "[workload.insert.variant.long]\nread-write-time = \"60s\"\n[workload.insert.variant.short]\n";
 
+/// Returns the folder of tests that look at the work of a disk.
+fn disk() -> PathBuf {
+    std::env::var_os("ASSAY_TEST_DISK").map_or_else(std::env::temp_dir, Into::into)
+}
+
 /// A directory that a server's user may enter, with one for plans, results, databases and temporary
 /// files each.
 pub(crate) struct Place {
@@ -204,14 +209,17 @@ impl Place {
     /// Returns a place for a test that looks at the work of a disk, or in which waiting for a disk is
     /// what makes one target slower. The suite gives the others memory.
     pub(crate) fn on_disk() -> Self {
-        let folder =
-            std::env::var_os("ASSAY_TEST_DISK").map_or_else(std::env::temp_dir, Into::into);
-        Self::made_in(&folder, machine(FlockOperation::LockShared))
+        Self::made_in(&disk(), machine(FlockOperation::LockShared))
     }
 
     /// Returns a place for a test that runs alone.
     pub(crate) fn alone() -> Self {
         Self::made_in(&std::env::temp_dir(), machine(FlockOperation::LockExclusive))
+    }
+
+    /// Returns a place for a test that runs alone and looks at the work of a disk.
+    pub(crate) fn alone_on_disk() -> Self {
+        Self::made_in(&disk(), machine(FlockOperation::LockExclusive))
     }
 
     fn made_in(folder: &Path, machine: File) -> Self {

@@ -72,7 +72,7 @@ pub fn git_of_scratch(folder: &Path) -> Command {
     command
 }
 
-/// What git printed, and whether it succeeded.
+/// The output of git, and whether it succeeded.
 pub struct GitOutput {
     pub is_success: bool,
     pub stdout: Vec<u8>,

@@ -26,7 +26,7 @@ const LOG_LINES: usize = 20;
 /// The end of a log that is read for its last lines.
 const LOG_END_BYTES: u64 = 64 << 10;
 
-/// What GCC prints when the kernel ends it, usually for lack of memory.
+/// The text that GCC prints when the kernel ends it, usually for lack of memory.
 const KILLED_COMPILER: &str = "Killed signal terminated program";
 
 /// A build that is being made.
@@ -39,7 +39,7 @@ pub struct Making<'a> {
     pub(super) log_path: PathBuf,
 }
 
-/// What a recipe made.
+/// The files that a recipe made.
 struct Collected {
     place: FoundBuild,
     version: ProductVersion,

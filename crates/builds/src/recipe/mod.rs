@@ -44,7 +44,7 @@ const PATCH_BYTES_MAX: u64 = 16 << 20;
 /// The version of what a key is made of.
 const KEY_VERSION: u32 = 1;
 
-/// How a build is made from a commit.
+/// The way to make a build from a commit.
 #[derive(Clone, Debug)]
 pub struct Recipe {
     /// The engine that runs the build: `postgres`, `mysql` or `rocksdb`.
@@ -100,7 +100,7 @@ pub struct CommitFailure {
     pub commit: Commit,
     /// The repository.
     pub repository: PathBuf,
-    /// What went wrong.
+    /// The reason.
     pub why: String,
     /// The last lines of the recipe's output.
     pub log_tail: Vec<String>,
@@ -116,7 +116,7 @@ impl CommitFailure {
     }
 }
 
-/// What decides what a build is. Its hash is the key.
+/// The facts that decide what a build is. Its hash is the key.
 #[derive(Serialize)]
 struct KeyFacts<'a> {
     version: u32,

@@ -98,12 +98,12 @@ mod tests {
     use super::*;
 
     /// A folder with a log, as a recipe has them.
-    struct Place {
+    struct RecipeFolder {
         folder: tempfile::TempDir,
         log: fs_err::File,
     }
 
-    impl Place {
+    impl RecipeFolder {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             if let Some((user, group)) = other_user() {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_command_has_its_status_and_its_output_is_in_the_log() {
-        let place = Place::new();
+        let place = RecipeFolder::new();
         let status = place.run("echo one; echo two >&2; exit 7", &|| false).unwrap();
         assert_eq!(status.code(), Some(7));
         assert_eq!(place.read("log"), "one\ntwo\n");
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn nothing_of_an_interrupted_command_goes_on() {
-        let place = Place::new();
+        let place = RecipeFolder::new();
         let begun = place.folder.path().join("begun");
         assert!(place.run(&format!("{ENDLESS} wait"), &|| begun.exists()).is_none());
         await_end(&begun);
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn what_a_command_leaves_running_is_ended() {
-        let place = Place::new();
+        let place = RecipeFolder::new();
         let begun = place.folder.path().join("begun");
         let make = format!("{ENDLESS} while ! test -e begun; do :; done; exit 3");
         assert_eq!(place.run(&make, &|| false).unwrap().code(), Some(3));

@@ -1,4 +1,5 @@
-//! What a recipe uses of this machine, as far as it is known to decide what a build is.
+//! The parts of this machine that a recipe uses, as far as it is known that they decide what a
+//! build is.
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use builds::{BuildError, Repository};
 
-use crate::repository::Place;
+use crate::repository::RecipePlace;
 
 /// Returns an error with its help.
 fn told(error: &anyhow::Error) -> String {
@@ -12,7 +12,7 @@ fn told(error: &anyhow::Error) -> String {
 
 #[test]
 fn a_reference_is_a_hash_a_tag_or_a_branch() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let first = place.repository().resolve("main").unwrap();
     place.git(&["tag", "v1"], "repository");
     let second = place.commit("sec\x1bond", &[]);
@@ -29,7 +29,7 @@ fn a_reference_is_a_hash_a_tag_or_a_branch() {
 
 #[test]
 fn a_reference_that_git_could_take_for_an_option_is_refused() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let output = place.path("out");
     let option = format!("--output={}", output.display());
     for reference in [option.as_str(), "-x", "", "main\n--all", "missing", "main:library.c"] {
@@ -43,7 +43,7 @@ fn a_reference_that_git_could_take_for_an_option_is_refused() {
 
 #[test]
 fn commits_between_two_begin_after_the_good_one_and_follow_first_parents() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let good = place.commit("good", &[]);
     place.git(&["checkout", "--quiet", "-b", "side"], "repository");
     place.commit("on a branch", &[("side", "")]);
@@ -60,7 +60,7 @@ fn commits_between_two_begin_after_the_good_one_and_follow_first_parents() {
 
 #[test]
 fn commits_that_do_not_follow_each_other_are_refused_with_their_common_ancestor() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let base = place.commit("base", &[]);
     let one = place.commit("one", &[("one", "")]);
     place.git(&["checkout", "--quiet", "-b", "other", &base.hash], "repository");
@@ -78,7 +78,7 @@ fn commits_that_do_not_follow_each_other_are_refused_with_their_common_ancestor(
 
 #[test]
 fn what_is_no_repository_is_refused() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let told_of = |name: &str| told(&Repository::open(&place.path(name)).unwrap_err());
     assert!(told_of("noted").contains("is not a git repository"));
     assert!(told_of("missing").contains("names a clone on this machine"));
@@ -86,7 +86,7 @@ fn what_is_no_repository_is_refused() {
 
 #[test]
 fn the_repository_of_another_user_is_refused() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     // Only root can give a repository away.
     if !rustix::process::geteuid().is_root() {
         eprintln!("SKIPPED: not root");

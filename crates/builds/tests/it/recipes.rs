@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use builds::{BuildError, CommitFailure, Interrupted, Patch, Repository};
 
-use crate::repository::{Place, library};
+use crate::repository::{RecipePlace, library};
 
 /// Returns the failure of a commit.
 fn failure(result: anyhow::Result<builds::Build>) -> CommitFailure {
@@ -13,7 +13,7 @@ fn failure(result: anyhow::Result<builds::Build>) -> CommitFailure {
 
 #[test]
 fn a_commit_is_built_once_and_its_build_says_how() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     place.git(&["tag", "v9"], "repository");
     let commit = place.commit("level 2", &[("library.c", &library(2))]);
     let mut recipe = place.recipe();
@@ -47,7 +47,7 @@ fn a_commit_is_built_once_and_its_build_says_how() {
 
 #[test]
 fn each_commit_recipe_and_patch_has_its_own_build() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let commit = place.repository().resolve("main").unwrap();
     let patch = place.path("fix.diff");
     fs_err::write(place.repository_path().join("library.c"), library(3)).unwrap();
@@ -82,7 +82,7 @@ fn each_commit_recipe_and_patch_has_its_own_build() {
 
 #[test]
 fn a_commit_that_does_not_build_is_told_with_the_end_of_its_log() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let noise = "for i in $(seq 100); do echo line $i; done\n";
     let script = format!("{noise}cc -shared -o librocksdb.so library.c\n");
     let commit = place.commit("broken", &[("build.sh", &script), ("library.c", "not C;\n")]);
@@ -104,7 +104,7 @@ fn a_commit_that_does_not_build_is_told_with_the_end_of_its_log() {
 
 #[test]
 fn a_recipe_that_gives_something_else_is_told() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let commit = place.repository().resolve("main").unwrap();
     for (make, gives, engine, why) in [
         ("true", "librocksdb.so", "rocksdb", "No such file"),
@@ -126,7 +126,7 @@ fn a_recipe_that_gives_something_else_is_told() {
 
 #[test]
 fn an_interrupted_build_leaves_nothing() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let commit = place.repository().resolve("main").unwrap();
     let begun = place.path("noted/begun");
     let mut recipe = place.recipe();
@@ -139,7 +139,7 @@ fn an_interrupted_build_leaves_nothing() {
 
 #[test]
 fn folders_that_a_recipe_made_read_only_are_removed() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let commit = place.repository().resolve("main").unwrap();
     let mut recipe = place.recipe();
     recipe.make = "mkdir -p a/b; touch a/b/c; chmod 500 a/b a; sh build.sh".into();
@@ -151,7 +151,7 @@ fn folders_that_a_recipe_made_read_only_are_removed() {
 
 #[test]
 fn hooks_and_filters_of_a_repository_are_not_run() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let noted = place.path("noted/executed");
     let program = format!("touch {}; cat", noted.display());
     let hooks = place.repository_path().join(".git/hooks");
@@ -189,7 +189,7 @@ fn hooks_and_filters_of_a_repository_are_not_run() {
 
 #[test]
 fn the_repository_is_only_read() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let commit = place.repository().resolve("main").unwrap();
     let mut recipe = place.recipe();
     recipe.make = "git rev-parse HEAD && git gc --quiet --prune=now; sh build.sh".into();
@@ -208,7 +208,7 @@ fn the_repository_is_only_read() {
 
 #[test]
 fn a_bare_repository_a_worktree_and_a_folder_in_one_are_read_too() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let commit = place.repository().resolve("main").unwrap();
     place.git(&["clone", "--quiet", "--bare", "repository", "bare"], "");
     place.git(&["worktree", "add", "--quiet", "--detach", "../worktree"], "repository");
@@ -226,7 +226,7 @@ fn a_bare_repository_a_worktree_and_a_folder_in_one_are_read_too() {
 
 #[test]
 fn a_partial_clone_is_told_and_gets_nothing_from_its_origin() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let commit = place.repository().resolve("main").unwrap();
     place.git(&["config", "uploadpack.allowFilter", "true"], "repository");
     let origin = format!("file://{}", place.repository_path().display());
@@ -246,7 +246,7 @@ fn a_partial_clone_is_told_and_gets_nothing_from_its_origin() {
 
 #[test]
 fn submodules_come_from_the_clone_and_missing_ones_stay_empty() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let local = ["-c", "protocol.file.allow=always", "submodule", "--quiet"];
     for name in ["deep", "inner"] {
         place.git(&["init", "--quiet", "--initial-branch=main", name], "");
@@ -273,7 +273,7 @@ fn submodules_come_from_the_clone_and_missing_ones_stay_empty() {
 
 #[test]
 fn two_processes_that_build_the_same_commit_build_it_once() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let commit = place.repository().resolve("main").unwrap();
     let noted = place.path("noted/runs");
     let mut recipe = place.recipe();
@@ -293,7 +293,7 @@ fn root_lets_another_user_run_the_recipe() {
         eprintln!("SKIPPED: not root");
         return;
     }
-    let place = Place::new();
+    let place = RecipePlace::new();
     let commit = place.repository().resolve("main").unwrap();
     let mut recipe = place.recipe();
     recipe.make = "id -u; touch \"$HOME/x\" && sh build.sh".into();
@@ -315,7 +315,7 @@ fn a_store_that_the_other_user_cannot_enter_is_told() {
         eprintln!("SKIPPED: not root");
         return;
     }
-    let place = Place::new();
+    let place = RecipePlace::new();
     let commit = place.repository().resolve("main").unwrap();
     place.store.lock(&|_| {}).unwrap();
     crate::repository::set_mode(place.store.root(), 0o700);
@@ -325,7 +325,7 @@ fn a_store_that_the_other_user_cannot_enter_is_told() {
 
 #[test]
 fn a_full_disk_or_a_killed_recipe_is_not_the_fault_of_the_commit() {
-    let place = Place::new();
+    let place = RecipePlace::new();
     let commit = place.repository().resolve("main").unwrap();
     for (make, what) in [
         ("echo 'cc1: No space left on device'; exit 1", "the disk is full"),

@@ -6,7 +6,7 @@ use std::process::Command;
 use builds::{Build, Commit, Recipe, Repository, Store};
 
 /// A repository, a store and a folder that recipes may write to.
-pub struct Place {
+pub struct RecipePlace {
     folder: tempfile::TempDir,
     pub store: Store,
 }
@@ -20,7 +20,7 @@ pub const MAKE: &str = "sh build.sh";
 const SCRIPT: &str = "set -e\ncc -shared -fPIC -o librocksdb.so.9.9.3 library.c\n\
     ln -s librocksdb.so.9.9.3 librocksdb.so\n";
 
-impl Place {
+impl RecipePlace {
     /// Returns a repository with one commit, which builds.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();

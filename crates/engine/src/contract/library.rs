@@ -138,7 +138,8 @@ pub trait KeyValueEngine: Engine {
     }
 }
 
-/// What an engine with keys and values can't do. Steps that need it are *not applicable*.
+/// The operations that an engine with keys and values lacks. Steps that need it are *not
+/// applicable*.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lacking {
     /// Writing several changes atomically.

@@ -43,6 +43,12 @@ pub trait Notation: Sync {
         self.canonical(key, declared) == self.canonical(key, effective)
     }
 
+    /// Returns true if Assay sets an option of its servers itself, so that a config's value has no
+    /// effect.
+    fn is_reserved(&self, _key: &str) -> bool {
+        false
+    }
+
     /// Returns true when a setting always differs between targets.
     fn is_volatile(&self, _key: &str) -> bool {
         false

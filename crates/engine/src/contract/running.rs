@@ -42,6 +42,17 @@ impl Capabilities {
             stores_data: true,
         }
     }
+
+    /// Returns those of a library with keys and values, in which so many sessions can write at once.
+    pub fn of_keys(writers_max: u32) -> Self {
+        Self {
+            partitions: false,
+            long_transactions: false,
+            embedded: true,
+            writers_max,
+            stores_data: true,
+        }
+    }
 }
 
 /// The paths of a target's files; empty if assay can't access them.
@@ -446,14 +457,20 @@ pub trait ServerEngine: SqlEngine {
     /// An error of the server.
     fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error>;
 
+    /// Returns what the user may not read of a server that assay did not start, with the statement
+    /// that allows it. Empty if metrics lack nothing.
+    ///
+    /// # Errors
+    /// An error of the server.
+    fn unreadable(&self) -> Result<Vec<Obstacle>, Error>;
+
     /// Makes [`SqlEngine::connect_to_read`] connect to these replicas in turn.
     fn read_from(&self, replicas: &[&Self]);
 
     /// Returns the URL by which another process reaches the server.
     fn url(&self) -> String;
 
-    /// Returns notes for readers of the results: options that assay overrides, or a version newer
-    /// than those tested.
+    /// Returns notes for readers of the results, such as that a version is newer than those tested.
     fn notes(&self) -> &[String] {
         self.server().map_or(&[], |server| server.notes.as_slice())
     }

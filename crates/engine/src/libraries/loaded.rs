@@ -99,8 +99,33 @@ fn check_header(header: &[u8; 20]) -> Result<(), String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// Checks that a file that is not a library of `product` is refused with the reason, and a missing
+    /// one with a remedy.
+    pub fn check_refusals<L>(product: &str, open: impl Fn(&Path) -> Result<L, SetupError>) {
+        let refusal = |path: &Path| open(path).err().unwrap();
+
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (text, why) in
+            [("short", "too short"), ("#!/bin/sh\necho not a library\n", "not a shared library")]
+        {
+            fs::write(file.path(), text).unwrap();
+            let what = refusal(file.path()).to_string();
+            assert!(what.contains(why), "{what}");
+        }
+
+        // Another library: the C library of this process.
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        let mut paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+        let libc = paths.find(|path| path.contains("/libc.so") || path.contains("/libc-"));
+        let what = refusal(Path::new(libc.unwrap())).to_string();
+        assert!(what.contains(&format!("is not {product}")), "{what}");
+
+        let missing = refusal(Path::new("/nowhere/library.so"));
+        assert!(missing.help().unwrap().contains("assay fetch"));
+    }
 
     #[test]
     fn the_header_shows_libraries_of_other_machines() {

@@ -30,7 +30,7 @@ use crate::safety::user::{self, SystemUser};
 /// More than the path of a socket directory has.
 const PATH_BYTES_MAX: u64 = 4096;
 /// More than a file with a process ID has.
-pub(crate) const PID_FILE_BYTES_MAX: u64 = 4096;
+const PID_FILE_BYTES_MAX: u64 = 4096;
 
 /// The file with the path of the socket directory.
 const SOCKET_NOTE: &str = "socket-directory";
@@ -437,9 +437,17 @@ fn refuse_live_server(kind: &ServerKind, data: &Path) -> Result<(), SetupError> 
     })
 }
 
+/// Returns the process that the first line of a file names, if it is one of these programs and uses
+/// the directory `data`.
+pub(crate) fn live_server(pid_file: &Path, data: &Path, programs: &[&str]) -> Option<u32> {
+    let text = read_start(pid_file, PID_FILE_BYTES_MAX).ok()?;
+    let pid = String::from_utf8_lossy(&text).lines().next()?.trim().parse().ok()?;
+    uses_directory(pid, data, programs).then_some(pid)
+}
+
 /// Returns true when process `pid` is one of these programs and uses the directory `data`. A build
 /// with its own C library runs as that library's loader.
-pub(crate) fn uses_directory(pid: u32, data: &Path, programs: &[&str]) -> bool {
+fn uses_directory(pid: u32, data: &Path, programs: &[&str]) -> bool {
     let name = program_name(pid).unwrap_or_default();
     let is_program = name.trim().starts_with("ld-")
         || programs.iter().any(|program| name.trim().starts_with(program));
@@ -552,6 +560,18 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "mine");
         assert!(!folder.path().join("missing").exists());
+    }
+
+    #[test]
+    fn a_stale_pid_file_does_not_mean_a_live_server() {
+        let data = tempfile::tempdir().unwrap();
+        let pid_file = data.path().join("server.pid");
+        assert_eq!(live_server(&pid_file, data.path(), &["mysqld"]), None);
+        // This process is alive but not a server.
+        for text in [&format!("{}\n/x\n", std::process::id()), "nonsense", ""] {
+            fs::write(&pid_file, text).unwrap();
+            assert_eq!(live_server(&pid_file, data.path(), &["mysqld"]), None);
+        }
     }
 
     #[test]

@@ -35,8 +35,6 @@ pub struct ConfigText {
     pub(crate) text: String,
     /// The text of the file for the program that creates the data, if it reads one.
     pub(crate) initial: String,
-    /// Notes about options of the plan that assay overrides.
-    pub(crate) notes: Vec<String>,
 }
 
 /// The key of an option's name, and its value; `None` for a name without a value.
@@ -97,7 +95,6 @@ impl Format {
     pub(crate) fn compose(
         &self,
         options: &StartOptions<'_>,
-        plan_options: &[OptionValue],
         build_settings: &str,
         line: impl Fn(&str, &str) -> String,
         own_settings: &str,
@@ -131,18 +128,7 @@ impl Format {
             "\n# Assay's own: its files and addresses, and the log on standard error.\n{group}{own_settings}"
         );
 
-        let overridden = self
-            .reserved
-            .iter()
-            .filter(|reserved| plan_options.iter().any(|(key, _)| key == *reserved));
-
-        let notes = overridden.map(|name| {
-            format!(
-                "option `{name}` of the config has no effect: assay sets addresses, logins, TLS, logs and paths of its \
-                servers; remove it from the config"
-            )
-        });
-        ConfigText { text, initial: String::new(), notes: notes.collect() }
+        ConfigText { text, initial: String::new() }
     }
 }
 

@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use fs_err as fs;
 use words::Limits;
 
-use super::sql_server::{SqlKind, SqlServer, connect_alone};
+use super::sql_kind::SqlKind;
+use super::sql_server::{SqlServer, connect_alone};
 use crate::contract::{Column, ColumnType, Dialect, Session, SqlEngine, Table};
 use crate::error::{Error, SetupError};
 use crate::local::server::StartOptions;
@@ -130,10 +131,7 @@ pub(crate) fn about_init_arguments(options: &StartOptions<'_>, error: SetupError
     )
 }
 
-impl<K: SqlKind> SqlServer<K>
-where
-    Self: SqlEngine<Session = K::Session>,
-{
+impl<K: SqlKind> SqlServer<K> {
     /// Starts a server with the config in a temporary directory, makes its database as the config
     /// says, and creates a table. Nothing is left.
     ///
@@ -165,10 +163,7 @@ where
 }
 
 /// Creates a table in the format of the config.
-fn create_trial_table<K: SqlKind>(server: &SqlServer<K>) -> Result<(), SetupError>
-where
-    SqlServer<K>: SqlEngine<Session = K::Session>,
-{
+fn create_trial_table<K: SqlKind>(server: &SqlServer<K>) -> Result<(), SetupError> {
     let table = Table {
         name: TRIAL_TABLE.to_owned(),
         columns: vec![

@@ -1,23 +1,25 @@
 //! A running SQL server, which assay started or connected to, as far as it is the same for all
 //! kinds of servers.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use words::{Secret, Setting};
+use words::Setting;
 
 use super::config::{self, ConfigText};
 use super::creation::{check_format, missing_format, set_up};
-use crate::contract::{Capabilities, Engine, Needs, Obstacle, Session, Storage};
+use super::sql_kind::{Build, Client, SqlKind};
+use super::unreadable::Sight;
+use crate::contract::{
+    Capabilities, Dialect, Engine, Index, IndexRows, Needs, Observer, Obstacle, ServerEngine,
+    Session, SettleLimits, Settled, SqlEngine, Storage, Table,
+};
 use crate::error::{Error, SetupError};
 use crate::local::log::LogParser;
 use crate::local::program::Readiness;
-use crate::local::server::{Origin, Server, ServerKind, ServerPlace, StartOptions, Trial};
+use crate::local::server::{Origin, Server, ServerPlace, StartOptions, Trial};
 use crate::net::address::Address;
-use crate::net::stream::Stream;
 use crate::safety::guard::Deadline;
 use crate::support::runtime::check_preloaded;
 
@@ -27,185 +29,6 @@ pub(crate) const DATABASE: &str = "ib";
 /// The note about tables without transactions.
 const NO_TRANSACTIONS: &str = "the format of the tables has no transactions: each statement commits by itself, \
      so that `commit` does nothing, and a statement that fails may leave some of its rows";
-
-/// A connection to a server.
-pub trait Client: Session + Sized {
-    /// Connects and logs in.
-    ///
-    /// # Errors
-    /// Class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached,
-    /// [`crate::ErrorClass::Refused`] when it refuses the login.
-    fn connect(address: &Address) -> Result<Self, Error>;
-
-    /// Returns the stream between client and server.
-    fn stream(&self) -> &Stream;
-}
-
-/// An installed build.
-pub trait Build {
-    /// Returns the server's program.
-    fn program(&self) -> PathBuf;
-
-    /// Returns the server's name and version, for readers.
-    fn version(&self) -> String;
-
-    /// Returns a note about results of this version.
-    fn note(&self) -> Option<String>;
-
-    /// Returns the directory of the build's programs.
-    fn bin_dir(&self) -> PathBuf {
-        self.program().parent().unwrap_or(Path::new("/")).to_path_buf()
-    }
-}
-
-/// The properties in which kinds of SQL servers differ. A value has the facts that a running server
-/// reports about itself.
-pub trait SqlKind: Sized + Send + Sync + 'static {
-    /// The server's connections.
-    type Session: Client;
-    /// The server's builds.
-    type Build: Build;
-    /// The paths of a server's files.
-    type Places: Send + Sync;
-
-    /// The server's files and processes.
-    const KIND: &'static ServerKind;
-    /// The name of the configuration file.
-    const CONFIG_FILE: &'static str;
-    /// A statement after which commits of a session don't wait for replicas, which start later.
-    const COMMIT_ALONE: &'static str;
-    /// The code of the error for a database that already exists.
-    const DATABASE_EXISTS: &'static str;
-    /// A query for the effective settings: name, value, and the source if the server has it. It
-    /// leaves out those that may contain a password.
-    const SETTINGS: &'static str;
-
-    /// The parser of its log.
-    const LOG_PARSER: LogParser;
-
-    /// The option of the server's cache, with a size that suffices for one table.
-    const SMALL_CACHE: (&'static str, &'static str);
-
-    /// The option that selects the format of new tables.
-    const FORMAT_OPTION: &'static str;
-    /// Queries for the format of new tables, and for all formats.
-    const CHOSEN_FORMAT: &'static str;
-    const FORMATS: &'static str;
-    /// The remedy if the format is missing.
-    const FORMAT_HELP: &'static str;
-    /// A statement after which a session creates tables in a format that exists from the beginning;
-    /// `None` if the server starts only with a format that exists.
-    const USUAL_FORMAT: Option<&'static str>;
-
-    /// Finds a build.
-    fn locate(build: &str) -> Result<Self::Build, SetupError>;
-
-    /// Composes the configuration of a server with files in `place`.
-    fn compose(
-        options: &StartOptions<'_>,
-        build: &Self::Build,
-        place: &ServerPlace,
-    ) -> Result<ConfigText, SetupError>;
-
-    /// Creates the data that a server needs before its first start.
-    fn create_data(
-        options: &StartOptions<'_>,
-        build: &Self::Build,
-        place: &ServerPlace,
-        config: &ConfigText,
-    ) -> Result<(), SetupError>;
-
-    /// Creates the directories that a server with a copy of another's data needs beside it.
-    fn adopt_data(_place: &ServerPlace) -> Result<(), SetupError> {
-        Ok(())
-    }
-
-    /// Upgrades the data that a server of the build `before` left, if this build can't open it.
-    /// Returns whether that was so.
-    fn upgrade(
-        _options: &StartOptions<'_>,
-        _before: &Self::Build,
-        _build: &Self::Build,
-        _place: &ServerPlace,
-        _config: &ConfigText,
-    ) -> Result<bool, SetupError> {
-        Ok(false)
-    }
-
-    /// Removes the account by which clients of the copied database's server connected by TCP.
-    fn dismiss(_session: &mut Self::Session) {}
-
-    /// Returns the arguments of the server's program.
-    fn arguments(place: &ServerPlace, config_file: &Path) -> Vec<OsString>;
-
-    /// Makes a build read a configuration without starting a server. Returns its message if it
-    /// refuses the configuration.
-    fn try_config(
-        options: &StartOptions<'_>,
-        build: &Self::Build,
-        trial: &Trial,
-        config: &ConfigText,
-    ) -> Result<Option<String>, SetupError>;
-
-    /// Returns an option of the config whose name is not in the build's own list of options, although
-    /// the server may take it for the beginning of one; `None` if there is none, or if the server
-    /// takes only whole names. Does not show the build any of the options.
-    fn option_not_in_full(
-        _options: &StartOptions<'_>,
-        _build: &Self::Build,
-        _trial: &Trial,
-    ) -> Result<Option<String>, SetupError> {
-        Ok(None)
-    }
-
-    /// Returns the address of the private socket of a server that assay starts, without a database.
-    fn address(place: &ServerPlace, options: &StartOptions<'_>) -> Address;
-
-    /// Returns the accounts that could log in by TCP before assay has created its own.
-    fn strangers(_session: &mut Self::Session) -> Result<Vec<String>, Error> {
-        Ok(Vec::new())
-    }
-
-    /// Lets clients connect by TCP with this password; returns their user.
-    fn admit(session: &mut Self::Session, password: &Secret) -> Result<&'static str, Error>;
-
-    /// Queries a server for the facts about itself.
-    fn query_facts(session: &mut Self::Session) -> Result<Self, Error>;
-
-    /// Returns the version that the server reports.
-    fn version(&self) -> &str;
-
-    /// Reads how the build was compiled, as far as [`Self::SETTINGS`] does not say.
-    fn build_facts(_session: &mut Self::Session) -> Result<Vec<Setting>, Error> {
-        Ok(Vec::new())
-    }
-
-    /// Returns whether tables of the format have transactions.
-    fn has_transactions(&self) -> bool {
-        true
-    }
-
-    /// Adds SQL to the end of the statements that create tables.
-    fn set_table_options(&mut self, options: &str);
-
-    /// Returns whether a message in the log is about a format of tables that does not exist.
-    fn is_about_format(_message: &str) -> bool {
-        false
-    }
-
-    /// Returns the error for a server whose version is too old; `None` for any other.
-    fn refusal(&self, server: &str) -> Option<SetupError>;
-
-    /// Returns the server's process if it runs on this host and uses the directory that it reports.
-    fn live_process(session: &mut Self::Session) -> Option<u32>;
-
-    /// Queries a server on this host for the paths of its files; `None` if this user lacks the
-    /// privilege.
-    fn places(session: &mut Self::Session) -> Option<Self::Places>;
-
-    /// Returns the files that exist now.
-    fn storage(places: &Self::Places) -> Storage;
-}
 
 /// A running SQL server, which assay started or connected to.
 pub struct SqlServer<K: SqlKind> {
@@ -307,7 +130,7 @@ impl<K: SqlKind> SqlServer<K> {
         )?;
         check_preloaded(options.env, guarded.pid())?;
 
-        let notes = config.notes.into_iter().chain(build.note()).collect();
+        let notes = build.note().into_iter().collect();
         let mut server = place.into_server(guarded, config.text, notes, origin);
 
         let address = Address { database: DATABASE.into(), ..socket };
@@ -394,6 +217,17 @@ impl<K: SqlKind> SqlServer<K> {
         Ok(attached)
     }
 
+    /// Returns how much of the server's processes is seen.
+    pub(super) fn sight(&self) -> Sight {
+        if self.is_on_other_host {
+            Sight::OtherHost
+        } else if self.server.is_some() || self.places.is_some() {
+            Sight::Processes
+        } else {
+            Sight::Nothing
+        }
+    }
+
     /// Connects, and queries the server for the facts about itself.
     fn connect(address: Address, name: &str) -> Result<(Self, K::Session), SetupError> {
         let failed = |source: Error| SetupError::Server {
@@ -418,15 +252,8 @@ impl<K: SqlKind> SqlServer<K> {
         Ok((server, session))
     }
 
-    /// Makes connections that only read go to these replicas in turn. Only the first call has an
-    /// effect.
-    pub(crate) fn set_readers(&self, replicas: &[&Self]) {
-        let addresses = replicas.iter().map(|replica| replica.address.clone());
-        let _ = self.readers.set(addresses.collect());
-    }
-
     /// Returns the address of the next connection that only reads.
-    pub(crate) fn address_to_read(&self) -> &Address {
+    fn address_to_read(&self) -> &Address {
         match self.readers.get().map(Vec::as_slice) {
             None | Some([]) => &self.address,
             Some(readers) => {
@@ -565,6 +392,75 @@ impl<K: SqlKind> Engine for SqlServer<K> {
 
     fn abandon(self) -> Result<(), SetupError> {
         self.server.map_or(Ok(()), Server::abandon)
+    }
+}
+
+impl<K: SqlKind> SqlEngine for SqlServer<K> {
+    type Session = K::Session;
+
+    fn dialect(&self) -> &dyn Dialect {
+        self.kind.dialect()
+    }
+
+    fn connect(&self) -> Result<K::Session, Error> {
+        K::Session::connect(&self.address)
+    }
+
+    fn connect_to_read(&self) -> Result<K::Session, Error> {
+        K::Session::connect(self.address_to_read())
+    }
+
+    fn connect_to_inspect(&self) -> Result<K::Session, Error> {
+        K::connect_to_inspect(&self.address)
+    }
+
+    fn connect_to_clean_up(&self) -> Result<K::Session, Error> {
+        K::connect_to_clean_up(&self.address)
+    }
+
+    fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
+        K::OPEN_OBSERVER(self, tables)
+    }
+
+    fn settle(
+        &self,
+        tables: &[Table],
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> Result<Settled, Error> {
+        K::SETTLE(self, tables, limits, stop)
+    }
+
+    fn count_by_index(
+        &self,
+        session: &mut K::Session,
+        table: &Table,
+        index: &Index,
+    ) -> Result<Option<IndexRows>, Error> {
+        K::COUNT_BY_INDEX(session, self.kind.dialect(), table, index).map(Some)
+    }
+}
+
+impl<K: SqlKind> ServerEngine for SqlServer<K> {
+    /// Makes connections that only read go to these replicas in turn. Only the first call has an
+    /// effect.
+    fn read_from(&self, replicas: &[&Self]) {
+        let addresses = replicas.iter().map(|replica| replica.address.clone());
+        let _ = self.readers.set(addresses.collect());
+    }
+
+    fn url(&self) -> String {
+        self.address.url()
+    }
+
+    fn obstacles(&self, needs: Needs) -> Result<Vec<Obstacle>, Error> {
+        let mut session = K::Session::connect(&self.address)?;
+        K::FIND_OBSTACLES(&mut session, &self.address.database, needs)
+    }
+
+    fn unreadable(&self) -> Result<Vec<Obstacle>, Error> {
+        let mut session = K::Session::connect(&self.address)?;
+        Ok(K::unreadable(&mut session)?.with_processes(self.sight()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What several engines do alike: read counters and catalogs, and wait until work ends.
+//! Work that several engines do alike: they read counters and catalogs, and wait until work ends.
 
 pub(crate) mod catalog;
 pub(crate) mod figures;

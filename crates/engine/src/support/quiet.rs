@@ -22,7 +22,7 @@ const WRITTEN_BYTES_MAX: i64 = 1 << 20;
 /// The action of settling, as reports show it.
 const WAIT: &str = "wait until the server uses no CPU and writes nothing";
 
-/// What the processes of a server have used so far.
+/// The resources that a server's processes have used so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Use {
     cpu_ns: i64,

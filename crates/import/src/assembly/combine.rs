@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::formats::{Outcome, Second};
+use crate::formats::{Second, StepResult};
 use crate::text::Doubt;
 
 use super::FoundStep;
@@ -14,9 +14,9 @@ const LOG_ERROR_MAX: f64 = 0.01;
 impl FoundStep {
     /// Returns the result of the step over all files, and what is doubtful about it; `None` without
     /// results.
-    pub fn combined(&self) -> Option<(Outcome, Option<Doubt>)> {
+    pub fn combined(&self) -> Option<(StepResult, Option<Doubt>)> {
         let outcomes = self.outcomes.iter().map(|client| &client.outcome);
-        let (parts, wholes): (Vec<&Outcome>, Vec<&Outcome>) =
+        let (parts, wholes): (Vec<&StepResult>, Vec<&StepResult>) =
             outcomes.partition(|outcome| outcome.is_part);
 
         let logs = added(&parts);
@@ -28,7 +28,7 @@ impl FoundStep {
 }
 
 /// Adds the results of clients or threads.
-fn added(outcomes: &[&Outcome]) -> Option<Outcome> {
+fn added(outcomes: &[&StepResult]) -> Option<StepResult> {
     let (first, others) = outcomes.split_first()?;
     let mut all = (*first).clone();
     let begin = outcomes.iter().filter_map(|outcome| outcome.begins_unix_s).min();
@@ -42,7 +42,7 @@ fn added(outcomes: &[&Outcome]) -> Option<Outcome> {
 }
 
 /// Counts seconds from the beginning of the first log.
-fn shift(outcome: &mut Outcome, begin: Option<i64>) {
+fn shift(outcome: &mut StepResult, begin: Option<i64>) {
     let later = outcome.begins_unix_s.zip(begin).map_or(0, |(own, begin)| own - begin);
     let later = u32::try_from(later).unwrap_or(0);
     for second in &mut outcome.seconds {
@@ -52,24 +52,24 @@ fn shift(outcome: &mut Outcome, begin: Option<i64>) {
 }
 
 /// Gives a summary the seconds and the distribution of logs.
-fn with_logs(summary: Outcome, logs: Outcome) -> (Outcome, Option<Doubt>) {
-    let count = |outcome: &Outcome| outcome.ops.get(&outcome.main).map_or(0, |ops| ops.ok);
+fn with_logs(summary: StepResult, logs: StepResult) -> (StepResult, Option<Doubt>) {
+    let count = |outcome: &StepResult| outcome.ops.get(&outcome.main).map_or(0, |ops| ops.ok);
     let (all, logged) = (count(&summary), count(&logs));
     if all.abs_diff(logged) as f64 > LOG_ERROR_MAX * all as f64 {
         let text = format!(
             "logs have {logged} of {all} operations: a sample, or of another run; only their distribution is taken"
         );
-        let outcome = Outcome { distributions: logs.distributions, ..summary };
+        let outcome = StepResult { distributions: logs.distributions, ..summary };
         return (outcome, Some(Doubt::of_file("import::sample", text)));
     }
 
     let seconds = if logs.seconds.is_empty() { summary.seconds } else { logs.seconds };
-    let outcome = Outcome { distributions: logs.distributions, seconds, ..summary };
+    let outcome = StepResult { distributions: logs.distributions, seconds, ..summary };
     (outcome, None)
 }
 
 /// Adds the result of another client. Statistics that can't be added are left out.
-fn add(all: &mut Outcome, outcome: &Outcome, client: u32, begin: Option<i64>) {
+fn add(all: &mut StepResult, outcome: &StepResult, client: u32, begin: Option<i64>) {
     all.elapsed_ns = all.elapsed_ns.max(outcome.elapsed_ns);
     all.rows_before = all.rows_before.saturating_add(outcome.rows_before);
     all.failure = all.failure.take().or_else(|| outcome.failure.clone());

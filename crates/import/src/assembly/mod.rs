@@ -8,9 +8,9 @@ use std::path::Path;
 
 use record::{Counter, ImportedFile};
 
-use crate::campaign::{Campaign, Place, Seen};
+use crate::campaign::{Campaign, FilePlace, Seen};
 use crate::files::{FILE_BYTES_MAX, WalkError, walk};
-use crate::formats::{Facts, Format, HostSamples, Outcome, ReadFile, Reading, read};
+use crate::formats::{Facts, FileContents, Format, HostSamples, ReadFile, StepResult, read};
 use crate::text::{Doubt, Refusal};
 pub(crate) use step_key::{CellPlace, StepKey, plain_name};
 
@@ -79,7 +79,7 @@ pub(crate) struct FoundStep {
 #[derive(Clone, Debug)]
 pub(crate) struct ClientOutcome {
     pub client: Option<u32>,
-    pub outcome: Outcome,
+    pub outcome: StepResult,
 }
 
 impl Understood {
@@ -141,10 +141,10 @@ pub fn understand(source: &Path, campaign: &Campaign) -> Result<Understood, Walk
 struct Beside {
     /// The index of the file.
     file: usize,
-    place: Place,
+    place: FilePlace,
     format: Format,
     imported: ImportedFile,
-    reading: Reading,
+    reading: FileContents,
 }
 
 impl Understood {
@@ -158,7 +158,7 @@ impl Understood {
         });
     }
 
-    fn refuse(&mut self, path: &str, place: &Place, refusal: Refusal) {
+    fn refuse(&mut self, path: &str, place: &FilePlace, refusal: Refusal) {
         self.files.push(UnderstoodFile {
             path: path.to_owned(),
             place: step_key::describe(place),
@@ -170,7 +170,7 @@ impl Understood {
     fn take(
         &mut self,
         path: &str,
-        place: &Place,
+        place: &FilePlace,
         file: ReadFile,
         campaign: &Campaign,
         beside: &mut Vec<Beside>,
@@ -198,7 +198,7 @@ impl Understood {
         }
 
         self.push_file(path, place, file.format, &file.reading, file.lines);
-        let Reading { facts, results, doubts, .. } = file.reading;
+        let FileContents { facts, results, doubts, .. } = file.reading;
         for outcome in results {
             self.add_outcome(place, &imported, &facts, &doubts, outcome, campaign);
         }
@@ -207,9 +207,9 @@ impl Understood {
     fn push_file(
         &mut self,
         path: &str,
-        place: &Place,
+        place: &FilePlace,
         format: Format,
-        reading: &Reading,
+        reading: &FileContents,
         lines: u64,
     ) {
         let contents = match &reading.host {
@@ -227,11 +227,11 @@ impl Understood {
 
     fn add_outcome(
         &mut self,
-        place: &Place,
+        place: &FilePlace,
         file: &ImportedFile,
         facts: &Facts,
         doubts: &[Doubt],
-        outcome: Outcome,
+        outcome: StepResult,
         campaign: &Campaign,
     ) {
         let path = &file.path;
@@ -307,7 +307,7 @@ impl Understood {
 }
 
 /// Returns what nothing says about a file: its target or its step.
-fn missing_part(place: &Place, reading: &Reading, campaign: &Campaign) -> Option<String> {
+fn missing_part(place: &FilePlace, reading: &FileContents, campaign: &Campaign) -> Option<String> {
     let has_target = place.target.is_some() || campaign.target("").name.is_some();
     let lacks_target = reading.results.iter().any(|result| result.target.is_none());
     if lacks_target && !has_target {

@@ -1,7 +1,7 @@
 //! The places of steps.
 
-use crate::campaign::{Campaign, Place};
-use crate::formats::{Facts, Outcome};
+use crate::campaign::{Campaign, FilePlace};
+use crate::formats::{Facts, StepResult};
 
 /// The longest name of a target, variant or step in bytes.
 const NAME_BYTES_MAX: usize = 150;
@@ -33,7 +33,12 @@ struct Found {
 
 impl StepKey {
     /// Returns the place of a result. The campaign's names replace those of paths and files.
-    pub fn new(place: &Place, facts: &Facts, outcome: &Outcome, campaign: &Campaign) -> Self {
+    pub fn new(
+        place: &FilePlace,
+        facts: &Facts,
+        outcome: &StepResult,
+        campaign: &Campaign,
+    ) -> Self {
         let target = outcome.target.as_ref().or(place.target.as_ref());
         let target = target.map_or("", |target| target.as_str());
         let named = campaign.target(target).name;
@@ -68,7 +73,7 @@ impl StepKey {
     }
 
     /// Returns whether samples of the host at this place belong to the step.
-    pub fn is_at(&self, place: &Place) -> bool {
+    pub fn is_at(&self, place: &FilePlace) -> bool {
         self.cell.run == place.run
             && self.found.target == place.target
             && self.found.step == place.step
@@ -79,7 +84,7 @@ impl StepKey {
 }
 
 /// Returns a place in words.
-pub(crate) fn describe(place: &Place) -> String {
+pub(crate) fn describe(place: &FilePlace) -> String {
     let mut parts = Vec::new();
     parts.extend(place.run.as_ref().map(|run| format!("run {run}")));
     parts.extend(place.target.clone());

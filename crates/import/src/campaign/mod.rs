@@ -176,7 +176,7 @@ pub struct PublishedRule {
 
 /// The place of a file in a campaign.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct FilePlace {
     /// The run.
     pub run: Option<String>,
     /// The target.
@@ -205,7 +205,7 @@ pub enum Seen {
         /// The index of its rule.
         rule: usize,
         /// The file's place.
-        place: Place,
+        place: FilePlace,
     },
 }
 
@@ -275,13 +275,13 @@ impl Campaign {
 
 impl FilesRule {
     /// Returns the place of a file with these values in its path.
-    fn place(&self, values: &BTreeMap<String, String>) -> Place {
+    fn place(&self, values: &BTreeMap<String, String>) -> FilePlace {
         let text = |name: &str| values.get(name).cloned();
         let number = |name: &str| values.get(name).and_then(|value| value.parse().ok());
         let parts = [text("build"), text("config")].into_iter().flatten();
         let built = parts.collect::<Vec<_>>().join(".");
 
-        Place {
+        FilePlace {
             run: text("run").or_else(|| text("date")).or_else(|| self.run.clone()),
             target: text("target")
                 .or_else(|| Some(built).filter(|built| !built.is_empty()))

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use record::{Counter, OpRole, StepKind};
 
-use super::reading::{Facts, FormatReader, Outcome, Reading};
+use super::reading::{Facts, FileContents, FormatReader, StepResult};
 use crate::text::{Doubt, Line, Refusal, count, measure, seconds_to_ns, with_unit};
 use statistics::Statistics;
 
@@ -46,7 +46,7 @@ pub(crate) fn kind_of(benchmark: &str) -> (StepKind, &'static str, OpRole) {
 pub(crate) struct DbBenchReader {
     facts: Facts,
     doubts: Vec<Doubt>,
-    results: Vec<Outcome>,
+    results: Vec<StepResult>,
     names: BTreeMap<String, u32>,
     entries: Option<u64>,
     /// Lines of a histogram follow, which belongs to the last result.
@@ -86,7 +86,7 @@ impl DbBenchReader {
         let rate = measure(rate, "ops/sec", number)?;
 
         let (kind, op, role) = kind_of(name);
-        let mut outcome = Outcome::of(kind, op, role);
+        let mut outcome = StepResult::of(kind, op, role);
         outcome.step = Some(self.next_name(name));
         outcome.line = number;
 
@@ -186,7 +186,7 @@ impl DbBenchReader {
             let (kind, op, role) = kind_of(&name);
             let step = Some(self.next_name(&name));
             let failure = Some("db_bench printed no result".to_owned());
-            self.results.push(Outcome { step, failure, ..Outcome::of(kind, op, role) });
+            self.results.push(StepResult { step, failure, ..StepResult::of(kind, op, role) });
         }
 
         for outcome in &mut self.results {
@@ -249,13 +249,13 @@ impl FormatReader for DbBenchReader {
         Ok(())
     }
 
-    fn end(mut self: Box<Self>) -> Result<Reading, Refusal> {
+    fn end(mut self: Box<Self>) -> Result<FileContents, Refusal> {
         self.end_doubts();
         if !self.is_db_bench || self.results.is_empty() {
             return Err(Refusal::of_file("it has no result of db_bench"));
         }
         self.facts.tool.get_or_insert_with(|| "db_bench".to_owned());
         let (facts, results, doubts) = (self.facts, self.results, self.doubts);
-        Ok(Reading { facts, results, doubts, ..Reading::default() })
+        Ok(FileContents { facts, results, doubts, ..FileContents::default() })
     }
 }

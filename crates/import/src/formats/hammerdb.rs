@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use record::{Counter, OpRole, StepKind};
 
-use super::reading::{Facts, FormatReader, Outcome, Reading};
+use super::reading::{Facts, FileContents, FormatReader, StepResult};
 use crate::text::{Doubt, Line, Refusal, count, with_unit};
 
 /// The kind of operation that NOPM counts.
@@ -19,12 +19,22 @@ const PROCEDURES: [(&str, &str); 5] = [
     ("OSTAT", "order_status"),
 ];
 
+/// The line `System achieved`.
+#[derive(Clone, Copy)]
+struct Achieved {
+    /// New orders per minute.
+    nopm: u64,
+    /// Transactions of all kinds per minute.
+    tpm: u64,
+    /// The number of the line.
+    line: u64,
+}
+
 /// Reads a log of HammerDB.
 #[derive(Default)]
 pub(crate) struct HammerdbReader {
     facts: Facts,
-    /// NOPM, TPM and the line.
-    achieved: Option<(u64, u64, u64)>,
+    achieved: Option<Achieved>,
     minutes: Option<f64>,
     procedure: Option<String>,
     in_summary: bool,
@@ -65,7 +75,7 @@ impl HammerdbReader {
         }
         let engine = ENGINES.iter().find(|(name, _)| rest.contains(name));
         self.facts.engine = engine.map(|(_, engine)| (*engine).to_owned());
-        self.achieved = Some((nopm, tpm, line.number));
+        self.achieved = Some(Achieved { nopm, tpm, line: line.number });
         Ok(())
     }
 
@@ -99,10 +109,10 @@ impl HammerdbReader {
 
 impl HammerdbReader {
     /// Adds the times of procedures. Only of new orders is it known how many there were.
-    fn add_times(&mut self, outcome: &mut Outcome) {
+    fn add_times(&mut self, outcome: &mut StepResult) {
         let minutes = outcome.elapsed_ns as f64 / 60e9;
-        if let Some((nopm, ..)) = self.achieved.filter(|_| minutes > 0.0) {
-            let new_orders = (nopm as f64 * minutes).round() as u64;
+        if let Some(achieved) = self.achieved.filter(|_| minutes > 0.0) {
+            let new_orders = (achieved.nopm as f64 * minutes).round() as u64;
             outcome.count_ok(NEW_ORDER, OpRole::Unknown, new_orders, 0);
             let times = self.times_us.remove(NEW_ORDER);
             outcome.times_us.extend(times.map(|times| (NEW_ORDER.to_owned(), times)));
@@ -150,14 +160,14 @@ impl FormatReader for HammerdbReader {
         Ok(())
     }
 
-    fn end(mut self: Box<Self>) -> Result<Reading, Refusal> {
+    fn end(mut self: Box<Self>) -> Result<FileContents, Refusal> {
         if !self.is_hammerdb {
             return Err(Refusal::of_file("it has no output of HammerDB"));
         }
         self.facts.tool.get_or_insert_with(|| "HammerDB".to_owned());
 
-        let mut outcome = Outcome::of(StepKind::Query, NEW_ORDER, OpRole::Unknown);
-        if let Some((nopm, tpm, line)) = self.achieved {
+        let mut outcome = StepResult::of(StepKind::Query, NEW_ORDER, OpRole::Unknown);
+        if let Some(Achieved { nopm, tpm, line }) = self.achieved {
             outcome.line = line;
             outcome.metrics.insert("qps".to_owned(), nopm as f64 / 60.0);
             outcome.metrics.insert("o/s".to_owned(), nopm as f64 / 60.0);
@@ -174,6 +184,11 @@ impl FormatReader for HammerdbReader {
 
         self.add_times(&mut outcome);
         let results = vec![outcome];
-        Ok(Reading { facts: self.facts, results, doubts: self.doubts, ..Reading::default() })
+        Ok(FileContents {
+            facts: self.facts,
+            results,
+            doubts: self.doubts,
+            ..FileContents::default()
+        })
     }
 }

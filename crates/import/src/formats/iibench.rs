@@ -6,7 +6,7 @@ mod wrap;
 
 use record::{OpRole, StepKind};
 
-use super::reading::{Facts, FormatReader, Outcome, Reading, Second};
+use super::reading::{Facts, FileContents, FormatReader, Second, StepResult};
 use crate::text::{Doubt, Line, Refusal, count, header_columns, measure, seconds_to_ns, with_unit};
 use index_times::{IndexTime, index_time};
 use wrap::Growing;
@@ -20,6 +20,24 @@ const KINDS: [(&str, &str, OpRole); 3] = [
 
 /// The number of buckets in a histogram.
 const BUCKETS: usize = 10;
+
+/// The statements of a kind, by their times.
+struct Histogram {
+    /// The index of the kind in [`KINDS`].
+    kind: usize,
+    counts: [u64; BUCKETS],
+    /// The longest time, in seconds.
+    max_s: f64,
+}
+
+/// The line `Totals:`.
+#[derive(Clone, Copy)]
+struct Totals {
+    seconds: f64,
+    rows: u64,
+    /// The number of the line.
+    line: u64,
+}
 
 /// The columns of a line; `None`: the version has none.
 struct Columns {
@@ -60,9 +78,8 @@ pub(crate) struct IibenchReader {
     deleted: Growing,
     queried: Growing,
     last_second: Option<u32>,
-    buckets: Vec<(usize, [u64; BUCKETS], f64)>,
-    /// The time, the rows and the line of `Totals:`.
-    totals: Option<(f64, u64, u64)>,
+    histograms: Vec<Histogram>,
+    totals: Option<Totals>,
     printed_rate: Option<f64>,
     index_times: Vec<IndexTime>,
     doubts: Vec<Doubt>,
@@ -141,11 +158,11 @@ impl IibenchReader {
         for (bucket, word) in counts.iter_mut().zip(&words) {
             *bucket = count(word, "a bucket", line.number)?;
         }
-        let max = measure(words[BUCKETS], "the longest time", line.number)?;
-        if self.buckets.iter().any(|(known, ..)| *known == kind) {
+        let max_s = measure(words[BUCKETS], "the longest time", line.number)?;
+        if self.of_kind(kind).is_some() {
             return Err(Refusal::at(line.number, "a second histogram of the same kind"));
         }
-        self.buckets.push((kind, counts, max));
+        self.histograms.push(Histogram { kind, counts, max_s });
         Ok(())
     }
 
@@ -165,36 +182,37 @@ impl IibenchReader {
         seconds_to_ns(seconds, "secs", line.number)?;
         let rows = count(part(" rows").ok_or_else(missing)?, "rows", line.number)?;
         self.printed_rate = part("rows/sec").and_then(|rate| rate.parse().ok());
-        self.totals = Some((seconds, rows, line.number));
+        self.totals = Some(Totals { seconds, rows, line: line.number });
         Ok(())
     }
 
-    fn outcome(&mut self) -> Outcome {
+    fn outcome(&mut self) -> StepResult {
         let queries: u64 =
-            self.of_kind(2).map_or(self.queried.sum, |(counts, _)| counts.iter().sum());
+            self.of_kind(2).map_or(self.queried.sum, |queries| queries.counts.iter().sum());
         let (kind, main, role) = if queries > 0 {
             (StepKind::Query, "query", OpRole::Query)
         } else {
             (StepKind::Load, "insert", OpRole::Insert)
         };
-        let mut outcome = Outcome::of(kind, main, role);
+        let mut outcome = StepResult::of(kind, main, role);
 
         let last_s = f64::from(self.last_second.map_or(0, |last| last + 1));
-        let (seconds, rows, line) = self.totals.unwrap_or((last_s, self.inserted.sum, 0));
+        let so_far = Totals { seconds: last_s, rows: self.inserted.sum, line: 0 };
+        let Totals { seconds, rows, line } = self.totals.unwrap_or(so_far);
         outcome.elapsed_ns = (seconds * 1e9) as u64;
         outcome.line = line;
 
         let sums = [rows, self.deleted.sum, queries];
         for (index, (_, kind, role)) in KINDS.iter().enumerate() {
-            let buckets = self.of_kind(index);
-            let statements: u64 = buckets.map_or(0, |(counts, _)| counts.iter().sum());
+            let histogram = self.of_kind(index);
+            let statements: u64 = histogram.map_or(0, |found| found.counts.iter().sum());
             if sums[index] == 0 && statements == 0 {
                 continue;
             }
             outcome.count_ok(kind, *role, statements, sums[index]);
-            if let Some((counts, max_s)) = buckets {
-                outcome.buckets.insert((*kind).to_owned(), counts);
-                outcome.set_time_us(kind, "max", max_s * 1e6);
+            if let Some(histogram) = histogram {
+                outcome.buckets.insert((*kind).to_owned(), histogram.counts);
+                outcome.set_time_us(kind, "max", histogram.max_s * 1e6);
             }
         }
 
@@ -213,9 +231,8 @@ impl IibenchReader {
         outcome
     }
 
-    fn of_kind(&self, kind: usize) -> Option<([u64; BUCKETS], f64)> {
-        let found = self.buckets.iter().find(|(known, ..)| *known == kind)?;
-        Some((found.1, found.2))
+    fn of_kind(&self, kind: usize) -> Option<&Histogram> {
+        self.histograms.iter().find(|histogram| histogram.kind == kind)
     }
 
     /// Says where the sums of seconds and the totals differ.
@@ -224,7 +241,7 @@ impl IibenchReader {
         for growing in wrapped {
             self.doubts.extend(growing.doubt());
         }
-        let Some((seconds, rows, line)) = self.totals else {
+        let Some(Totals { seconds, rows, line }) = self.totals else {
             return;
         };
         let rate = if seconds > 0.0 { rows as f64 / seconds } else { 0.0 };
@@ -285,7 +302,7 @@ impl FormatReader for IibenchReader {
         Ok(())
     }
 
-    fn end(mut self: Box<Self>) -> Result<Reading, Refusal> {
+    fn end(mut self: Box<Self>) -> Result<FileContents, Refusal> {
         if self.columns.is_none() && self.totals.is_none() && self.index_times.is_empty() {
             return Err(Refusal::of_file("it has no output of iibench"));
         }
@@ -296,7 +313,7 @@ impl FormatReader for IibenchReader {
         self.check();
 
         let mut results = Vec::new();
-        let rows = self.totals.map(|(_, rows, _)| rows);
+        let rows = self.totals.map(|totals| totals.rows);
         if self.columns.is_some() || self.totals.is_some() {
             let is_whole = self.totals.is_some();
             let failed = self.failed.take();
@@ -314,6 +331,6 @@ impl FormatReader for IibenchReader {
         results.extend(index_times::outcomes(&self.index_times, rows));
 
         let facts = Facts { tool: Some("iibench".to_owned()), ..Facts::default() };
-        Ok(Reading { facts, results, doubts: self.doubts, ..Reading::default() })
+        Ok(FileContents { facts, results, doubts: self.doubts, ..FileContents::default() })
     }
 }

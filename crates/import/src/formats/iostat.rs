@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::reading::{
-    CpuShares, DiskRates, Facts, FormatReader, HostSample, HostSamples, PublishedSamples, Reading,
+    CpuShares, DiskRates, Facts, FileContents, FormatReader, HostSample, HostSamples,
+    PublishedSamples,
 };
 use crate::text::{Doubt, Line, Refusal, measure, share};
 
@@ -294,7 +295,7 @@ impl FormatReader for IostatReader {
         Ok(())
     }
 
-    fn end(mut self: Box<Self>) -> Result<Reading, Refusal> {
+    fn end(mut self: Box<Self>) -> Result<FileContents, Refusal> {
         if self.columns.is_none() && self.reports == 0 {
             return Err(Refusal::of_file("it has no report of iostat"));
         }
@@ -304,11 +305,11 @@ impl FormatReader for IostatReader {
         }
 
         let host = self.samples();
-        Ok(Reading {
+        Ok(FileContents {
             facts: self.facts,
             host: Some(host),
             doubts: self.doubts,
-            ..Reading::default()
+            ..FileContents::default()
         })
     }
 }

@@ -13,7 +13,9 @@ mod sysbench;
 mod table;
 mod vmstat;
 
-pub use reading::{CpuShares, DiskRates, Facts, HostSample, HostSamples, Outcome, Reading, Second};
+pub use reading::{
+    CpuShares, DiskRates, Facts, FileContents, HostSample, HostSamples, Second, StepResult,
+};
 
 use std::io::BufRead;
 
@@ -146,7 +148,7 @@ pub struct ReadFile {
     /// The format.
     pub format: Format,
     /// The contents of the file.
-    pub reading: Reading,
+    pub reading: FileContents,
     /// The number of lines.
     pub lines: u64,
     /// The size in bytes, uncompressed.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use record::Counter;
 
-use super::reading::{FormatReader, Reading};
+use super::reading::{FileContents, FormatReader};
 use crate::text::{Line, Refusal, measure};
 
 /// Reads `perf stat`.
@@ -65,11 +65,14 @@ impl FormatReader for PerfStatReader {
         }
     }
 
-    fn end(self: Box<Self>) -> Result<Reading, Refusal> {
+    fn end(self: Box<Self>) -> Result<FileContents, Refusal> {
         if !self.is_perf || self.events.is_empty() {
             return Err(Refusal::of_file("it has no counts of `perf stat`"));
         }
         let event = |(name, value): (&String, &f64)| Counter::gauge(format!("perf.{name}"), *value);
-        Ok(Reading { events: self.events.iter().map(event).collect(), ..Reading::default() })
+        Ok(FileContents {
+            events: self.events.iter().map(event).collect(),
+            ..FileContents::default()
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use record::{Counter, OpRole, StepKind};
 
-use super::reading::{Facts, FormatReader, Outcome, Reading, Second};
+use super::reading::{Facts, FileContents, FormatReader, Second, StepResult};
 use crate::text::{Doubt, Line, Refusal, count, measure, seconds_to_ns};
 
 /// The kind of operation.
@@ -97,8 +97,8 @@ impl PgbenchReader {
         Ok(())
     }
 
-    fn outcome(&mut self) -> Result<Outcome, Refusal> {
-        let mut outcome = Outcome::of(StepKind::Query, TRANSACTION, OpRole::Unknown);
+    fn outcome(&mut self) -> Result<StepResult, Refusal> {
+        let mut outcome = StepResult::of(StepKind::Query, TRANSACTION, OpRole::Unknown);
         outcome.failure = self.failure.take();
         let (Some((processed, line)), Some((rate, rate_line))) = (self.processed, self.rate) else {
             let text = "the summary is missing, so the step failed";
@@ -186,13 +186,18 @@ impl FormatReader for PgbenchReader {
         self.summary(line)
     }
 
-    fn end(mut self: Box<Self>) -> Result<Reading, Refusal> {
+    fn end(mut self: Box<Self>) -> Result<FileContents, Refusal> {
         if !self.is_pgbench {
             return Err(Refusal::of_file("it has no output of pgbench"));
         }
         self.facts.tool.get_or_insert_with(|| "pgbench".to_owned());
         self.facts.engine = Some("postgres".to_owned());
         let results = vec![self.outcome()?];
-        Ok(Reading { facts: self.facts, results, doubts: self.doubts, ..Reading::default() })
+        Ok(FileContents {
+            facts: self.facts,
+            results,
+            doubts: self.doubts,
+            ..FileContents::default()
+        })
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use record::{OpRole, StepKind};
 
 use super::pgbench::TRANSACTION;
-use super::reading::{Facts, FormatReader, Outcome, Reading, Second};
+use super::reading::{Facts, FileContents, FormatReader, Second, StepResult};
 use crate::text::{Doubt, Line, Refusal, count, measure};
 
 /// The largest number of a client.
@@ -127,7 +127,7 @@ impl FormatReader for PgbenchLogReader {
         self.transaction(line, &words)
     }
 
-    fn end(mut self: Box<Self>) -> Result<Reading, Refusal> {
+    fn end(mut self: Box<Self>) -> Result<FileContents, Refusal> {
         if let Some(cut) = self.cut.take() {
             if self.lines == 0 {
                 return Err(cut);
@@ -136,7 +136,7 @@ impl FormatReader for PgbenchLogReader {
             self.doubts.push(Doubt { code: "import::truncated", line: cut.line, text });
         }
 
-        let mut outcome = Outcome::of(StepKind::Query, TRANSACTION, OpRole::Unknown);
+        let mut outcome = StepResult::of(StepKind::Query, TRANSACTION, OpRole::Unknown);
         outcome.is_part = true;
         let (begin, end) = self.span.unwrap_or((0, 0));
         outcome.elapsed_ns = u64::try_from(end - begin).unwrap_or(0).saturating_mul(1000);
@@ -177,7 +177,12 @@ impl FormatReader for PgbenchLogReader {
             engine: Some("postgres".to_owned()),
             ..Facts::default()
         };
-        Ok(Reading { facts, results: vec![outcome], doubts: self.doubts, ..Reading::default() })
+        Ok(FileContents {
+            facts,
+            results: vec![outcome],
+            doubts: self.doubts,
+            ..FileContents::default()
+        })
     }
 }
 
@@ -234,14 +239,14 @@ impl FormatReader for PgbenchAggregateReader {
         Ok(())
     }
 
-    fn end(mut self: Box<Self>) -> Result<Reading, Refusal> {
+    fn end(mut self: Box<Self>) -> Result<FileContents, Refusal> {
         let Some(first) = self.intervals.first().map(|first| first.start_s) else {
             return Err(self.cut.take().unwrap_or_else(|| Refusal::of_file("it has no interval")));
         };
         let gaps = self.intervals.windows(2).map(|pair| pair[1].start_s - pair[0].start_s);
         let interval_s = gaps.filter(|gap| *gap > 0).min().unwrap_or(1);
 
-        let mut outcome = Outcome::of(StepKind::Query, TRANSACTION, OpRole::Unknown);
+        let mut outcome = StepResult::of(StepKind::Query, TRANSACTION, OpRole::Unknown);
         outcome.is_part = true;
         outcome.begins_unix_s = Some(first);
         let last = self.intervals.last().map_or(first, |last| last.start_s);
@@ -275,6 +280,11 @@ impl FormatReader for PgbenchAggregateReader {
             engine: Some("postgres".to_owned()),
             ..Facts::default()
         };
-        Ok(Reading { facts, results: vec![outcome], doubts: self.doubts, ..Reading::default() })
+        Ok(FileContents {
+            facts,
+            results: vec![outcome],
+            doubts: self.doubts,
+            ..FileContents::default()
+        })
     }
 }

@@ -18,16 +18,16 @@ pub(crate) trait FormatReader {
     ///
     /// # Errors
     /// The file has nothing of its format, or contradicts itself.
-    fn end(self: Box<Self>) -> Result<Reading, Refusal>;
+    fn end(self: Box<Self>) -> Result<FileContents, Refusal>;
 }
 
 /// The contents of one file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
+pub struct FileContents {
     /// Facts about what was measured.
     pub facts: Facts,
     /// The results; empty in files with samples of the host.
-    pub results: Vec<Outcome>,
+    pub results: Vec<StepResult>,
     /// Samples of the host.
     pub host: Option<HostSamples>,
     /// Events that were counted over the whole step, such as those of `perf stat`.
@@ -66,7 +66,7 @@ pub struct Facts {
 
 /// The result of one step.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct StepResult {
     /// The name of the step, if the file has it.
     pub step: Option<String>,
     /// The name of the target, if the file has it.
@@ -215,7 +215,7 @@ pub struct PublishedSamples {
     pub written_kb: f64,
 }
 
-impl Outcome {
+impl StepResult {
     /// Returns the result of a step that does one kind of operation.
     pub(crate) fn of(kind: StepKind, main: &str, role: OpRole) -> Self {
         Self { kind, main: main.to_owned(), role, ..Self::default() }

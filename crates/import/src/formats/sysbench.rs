@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use record::{OpRole, StepKind};
 
-use super::reading::{Facts, FormatReader, Outcome, Reading};
+use super::reading::{Facts, FileContents, FormatReader, StepResult};
 use crate::text::{Doubt, Line, Refusal, count, measure, seconds_to_ns, with_unit};
 use report::{Interval, interval};
 
@@ -293,7 +293,7 @@ impl FormatReader for SysbenchReader {
         Ok(())
     }
 
-    fn end(mut self: Box<Self>) -> Result<Reading, Refusal> {
+    fn end(mut self: Box<Self>) -> Result<FileContents, Refusal> {
         if !self.is_sysbench && self.summary.is_none() {
             return Err(Refusal::of_file("it has no output of sysbench"));
         }
@@ -301,7 +301,7 @@ impl FormatReader for SysbenchReader {
         self.facts.table_rows = self.table_size;
         self.facts.tool.get_or_insert_with(|| "sysbench".to_owned());
 
-        let mut outcome = Outcome::of(StepKind::Query, EVENT, OpRole::Event);
+        let mut outcome = StepResult::of(StepKind::Query, EVENT, OpRole::Event);
         outcome.line = self.summary.unwrap_or(0);
         outcome.failure = self.fatal.take();
 
@@ -310,20 +310,20 @@ impl FormatReader for SysbenchReader {
             let text = "the summary is missing, so the step failed";
             self.doubts.push(Doubt::of_file("import::truncated", text));
             outcome.failure.get_or_insert_with(|| "sysbench printed no summary".to_owned());
-            return Ok(Reading {
+            return Ok(FileContents {
                 facts: self.facts,
                 results: vec![outcome],
                 doubts: self.doubts,
-                ..Reading::default()
+                ..FileContents::default()
             });
         };
 
         self.fill(&mut outcome, events, elapsed_ns)?;
-        Ok(Reading {
+        Ok(FileContents {
             facts: self.facts,
             results: vec![outcome],
             doubts: self.doubts,
-            ..Reading::default()
+            ..FileContents::default()
         })
     }
 }
@@ -331,7 +331,7 @@ impl FormatReader for SysbenchReader {
 impl SysbenchReader {
     fn fill(
         &mut self,
-        outcome: &mut Outcome,
+        outcome: &mut StepResult,
         events: Counted,
         elapsed_ns: u64,
     ) -> Result<(), Refusal> {
@@ -377,7 +377,7 @@ impl SysbenchReader {
     }
 
     /// Adds the histogram if it has all events.
-    fn fill_histogram(&mut self, outcome: &mut Outcome, events: u64) {
+    fn fill_histogram(&mut self, outcome: &mut StepResult, events: u64) {
         if self.histogram.is_empty() {
             return;
         }

@@ -8,7 +8,7 @@ use record::{Counter, StepKind};
 use words::METRICS;
 
 use super::db_bench::kind_of;
-use super::reading::{Facts, FormatReader, Outcome, Reading};
+use super::reading::{Facts, FileContents, FormatReader, StepResult};
 use crate::text::{Doubt, Line, Refusal, measure, with_unit};
 
 pub(crate) use by_column::{PairReader, QpsTableReader};
@@ -43,7 +43,7 @@ pub(crate) struct TableReader {
     clients: Option<u32>,
     /// Relative values follow, which the record computes itself.
     is_relative: bool,
-    results: Vec<Outcome>,
+    results: Vec<StepResult>,
     doubts: Vec<Doubt>,
     tool: Option<String>,
 }
@@ -96,7 +96,7 @@ impl TableReader {
             (StepKind::Query, "query", record::OpRole::Query)
         };
 
-        let mut outcome = Outcome::of(kind, main, role);
+        let mut outcome = StepResult::of(kind, main, role);
         (outcome.target, outcome.clients, outcome.line) = (target, self.clients, number);
         outcome.is_of_table = true;
         outcome.engine_version = version;
@@ -132,7 +132,7 @@ impl TableReader {
 
 /// Adds the value of a column.
 fn add_value(
-    outcome: &mut Outcome,
+    outcome: &mut StepResult,
     name: &str,
     cell: &str,
     is_db_bench: bool,
@@ -212,11 +212,16 @@ impl FormatReader for TableReader {
         Ok(())
     }
 
-    fn end(self: Box<Self>) -> Result<Reading, Refusal> {
+    fn end(self: Box<Self>) -> Result<FileContents, Refusal> {
         if self.results.is_empty() {
             return Err(Refusal::of_file("it has no table of values"));
         }
         let facts = Facts { tool: self.tool.or(Some("a table".to_owned())), ..Facts::default() };
-        Ok(Reading { facts, results: self.results, doubts: self.doubts, ..Reading::default() })
+        Ok(FileContents {
+            facts,
+            results: self.results,
+            doubts: self.doubts,
+            ..FileContents::default()
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! Output of `vmstat N`. Columns are found by their names.
 
-use super::reading::{CpuShares, FormatReader, HostSample, HostSamples, Reading};
+use super::reading::{CpuShares, FileContents, FormatReader, HostSample, HostSamples};
 use crate::text::{Doubt, Line, Refusal, header_columns, measure, share};
 
 /// The most that shares of processors may add up to, since each is rounded.
@@ -145,7 +145,7 @@ impl FormatReader for VmstatReader {
         }
     }
 
-    fn end(mut self: Box<Self>) -> Result<Reading, Refusal> {
+    fn end(mut self: Box<Self>) -> Result<FileContents, Refusal> {
         if self.columns.is_none() {
             return Err(Refusal::of_file("it has no header of vmstat"));
         }
@@ -164,7 +164,7 @@ impl FormatReader for VmstatReader {
         }
 
         self.host.interval_s = self.interval_s;
-        Ok(Reading { host: Some(self.host), doubts: self.doubts, ..Reading::default() })
+        Ok(FileContents { host: Some(self.host), doubts: self.doubts, ..FileContents::default() })
     }
 }
 

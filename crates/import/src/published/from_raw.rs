@@ -1,14 +1,14 @@
 //! Tables that follow from the files of tools.
 
 use crate::assembly::{FoundStep, StepKey, Understood};
-use crate::formats::{Outcome, step_of, target_of};
+use crate::formats::{StepResult, step_of, target_of};
 
 use super::grid::{self, Row};
 use super::{Cell, Table};
 
 /// The steps of a campaign.
 pub struct Raw<'a> {
-    steps: Vec<(&'a StepKey, &'a FoundStep, Outcome)>,
+    steps: Vec<(&'a StepKey, &'a FoundStep, StepResult)>,
 }
 
 /// The cells of a table about a step.
@@ -31,7 +31,7 @@ impl<'a> Raw<'a> {
     }
 
     /// Returns the only step that a table can mean.
-    fn find(&self, wanted: &Wanted<'_>) -> Result<(&'a FoundStep, &Outcome), String> {
+    fn find(&self, wanted: &Wanted<'_>) -> Result<(&'a FoundStep, &StepResult), String> {
         let mut found = self.steps.iter().filter(|(key, ..)| {
             key.is_named(wanted.target, wanted.step)
                 && wanted.clients.is_none_or(|clients| clients == key.cell.clients)
@@ -52,7 +52,7 @@ fn rate(
     table: &Table<'_>,
     step: &str,
     found: &FoundStep,
-    outcome: &Outcome,
+    outcome: &StepResult,
 ) -> Result<f64, String> {
     let printed = outcome.printed_rate.ok_or_else(|| "the file has no rate".to_owned())?;
     let scan = table.rule.scan.as_deref().filter(|_| step.starts_with("scan"));
@@ -232,7 +232,7 @@ pub fn second_lines(table: &Table<'_>) -> Vec<Cell> {
 }
 
 /// Returns the numbers of a result of db_bench in their order.
-fn values_of(outcome: &Outcome) -> Vec<Result<String, String>> {
+fn values_of(outcome: &StepResult) -> Vec<Result<String, String>> {
     let metric = |name: &str, decimals: usize| match outcome.metrics.get(name) {
         Some(value) => Ok(format!("{value:.decimals$}")),
         None => Err(format!("the result has no {name}")),

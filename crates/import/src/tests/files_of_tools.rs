@@ -1,9 +1,9 @@
 use record::StepKind;
 
 use super::{FIXTURES, fixture, read_text};
-use crate::formats::{Format, Outcome};
+use crate::formats::{Format, StepResult};
 
-fn outcomes(text: &str, format: Format) -> Vec<Outcome> {
+fn outcomes(text: &str, format: Format) -> Vec<StepResult> {
     read_text(text, Some(format)).unwrap().reading.results
 }
 

@@ -13,7 +13,7 @@ use record::{
 
 use crate::assembly::{CellPlace, FoundStep, StepKey, Understood, plain_name};
 use crate::campaign::Campaign;
-use crate::formats::Outcome;
+use crate::formats::StepResult;
 use crate::text::Doubt;
 
 /// The reason why steps have no directory in a cell.
@@ -57,7 +57,7 @@ pub enum WriteError {
 struct PlacedStep<'a> {
     key: &'a StepKey,
     found: &'a FoundStep,
-    outcome: Outcome,
+    outcome: StepResult,
     /// Doubts about several files together.
     doubt: Option<Doubt>,
 }

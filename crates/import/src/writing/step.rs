@@ -9,7 +9,7 @@ use words::LATENCY_NS_MAX;
 use super::PlacedStep;
 use super::host::{self, HostFacts};
 use crate::campaign::{Campaign, RuleKind};
-use crate::formats::{HostSamples, Outcome};
+use crate::formats::{HostSamples, StepResult};
 use crate::text::Doubt;
 
 /// The relative difference in length between a step and its samples that is named.
@@ -59,7 +59,7 @@ pub fn write(
     writer.finish(&maker.step())
 }
 
-fn write_seconds(writer: &mut StepWriter, outcome: &Outcome) -> Result<(), RecordError> {
+fn write_seconds(writer: &mut StepWriter, outcome: &StepResult) -> Result<(), RecordError> {
     let rows: Vec<IntervalRow<'_>> = outcome
         .seconds
         .iter()
@@ -79,7 +79,7 @@ fn write_seconds(writer: &mut StepWriter, outcome: &Outcome) -> Result<(), Recor
 }
 
 /// Writes distributions as a whole in the first second: files have none of each second.
-fn write_distributions(writer: &mut StepWriter, outcome: &Outcome) -> Result<(), RecordError> {
+fn write_distributions(writer: &mut StepWriter, outcome: &StepResult) -> Result<(), RecordError> {
     for (tag, counts) in &outcome.distributions {
         let mut histogram = latency_histogram();
         for (ns, count) in counts {

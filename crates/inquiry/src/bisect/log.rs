@@ -21,7 +21,7 @@ pub(super) struct Log {
     pub unusable: BTreeMap<usize, String>,
 }
 
-/// What is searched for.
+/// The question of a bisection.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Question {
     #[serde(flatten)]

@@ -11,7 +11,7 @@ mod trial;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use analysis::bisect::{Link, MeasuredBy, Next, Outcome, Trial, TrialKind, TrialResult};
+use analysis::bisect::{BisectOutcome, Link, MeasuredBy, Next, Trial, TrialKind, TrialResult};
 use analysis::compare::{CompareOptions, compare};
 use builds::Spec;
 use plan::Plan;
@@ -26,7 +26,8 @@ use self::log::{Log, Question, Source};
 use self::trial::{Measuring, in_one_line};
 use crate::reading::{retain_steps, unknown_step};
 use crate::search::{
-    Deadline, Measured, RUNS, SearchLog, SearchPlace, SearchRuns, SearchedPlan, trust_option,
+    Deadline, OpenSearch, RUNS, SearchLog, SearchPlace, SearchedPlan, TrialEnd, TrialLimits,
+    trust_option,
 };
 
 pub use self::candidates::Candidates;
@@ -46,7 +47,8 @@ pub struct BisectRequest {
     pub candidates: Candidates,
     /// The step that changed.
     pub step: String,
-    /// What is compared: `throughput`, the name of a metric, `work` or `background-work`.
+    /// The measure that is compared: `throughput`, the name of a metric, `work` or
+    /// `background-work`.
     pub metric: String,
     /// The config of all candidates; `None`: the plan's only one.
     pub config: Option<String>,
@@ -60,10 +62,8 @@ pub struct BisectRequest {
 
 /// A search for a change.
 pub struct Bisection<'a> {
-    directory: PathBuf,
-    log: Log,
+    opened: OpenSearch<'a, Log>,
     plan: Plan,
-    place: SearchPlace<'a>,
 }
 
 impl<'a> Bisection<'a> {
@@ -94,8 +94,7 @@ impl<'a> Bisection<'a> {
 
         let log = Log::new(question, candidates);
         let name = format!("bisect-{}", log.question.step);
-        let directory = log.create(&place.base.results, &name)?;
-        Self::open(directory, log, place)
+        Ok(Self { opened: OpenSearch::begin(log, &name, place)?, plan })
     }
 
     /// Goes on with a search.
@@ -103,49 +102,43 @@ impl<'a> Bisection<'a> {
     /// # Errors
     /// The log can't be read or is not trusted, or its plan has changed.
     pub fn resume(directory: &Path, place: SearchPlace<'a>) -> anyhow::Result<Self> {
-        let log = Log::read(directory, place.is_trusted)?;
-        Self::open(directory.to_owned(), log, place)
-    }
-
-    /// Returns a search whose plan has not changed since it began.
-    fn open(directory: PathBuf, log: Log, place: SearchPlace<'a>) -> anyhow::Result<Self> {
-        log.refuse_changed_plan()?;
-        let plan = log.question.searched.parse()?;
-        Ok(Self { directory, log, plan, place })
+        let opened: OpenSearch<'a, Log> = OpenSearch::resume(directory, place)?;
+        let plan = opened.log.question.searched.parse()?;
+        Ok(Self { opened, plan })
     }
 
     /// Measures until there is a result; returns `None` if the operator interrupts it.
     ///
     /// # Errors
     /// A trial can't be measured, and no candidate is the reason; or the log can't be written.
-    pub fn search(&mut self) -> anyhow::Result<Option<Outcome>> {
+    pub fn search(&mut self) -> anyhow::Result<Option<BisectOutcome>> {
         // A run watches for signals, too, but one may come between two runs.
         let stop = runner::stop::watch()?;
         loop {
             if stop.load(SeqCst) {
                 return Ok(None);
             }
-            let trial = match self.log.search().next() {
+            let trial = match self.opened.log.search().next() {
                 Next::End(outcome) => return Ok(Some(outcome)),
                 Next::Measure(trial) => trial,
             };
 
-            (self.place.say)(&self.view().trial(&trial));
+            (self.opened.place.say)(&self.view().trial(&trial));
             if !self.fetch(&trial)? {
                 continue;
             }
 
             match self.measure(&trial, &stop)? {
-                Measured::Interrupted => return Ok(None),
-                Measured::Unusable(why) => self.skip_or_fail(&trial, anyhow::Error::msg(why))?,
-                Measured::Judged(result) => self.add(&trial, result)?,
+                TrialEnd::Interrupted => return Ok(None),
+                TrialEnd::Unusable(why) => self.skip_or_fail(&trial, anyhow::Error::msg(why))?,
+                TrialEnd::Judged(result) => self.add(&trial, result)?,
             }
         }
     }
 
     /// Returns the directory of the search.
     pub fn directory(&self) -> &Path {
-        &self.directory
+        &self.opened.directory
     }
 
     /// Returns the option, with a blank before it, without which this search is not resumed.
@@ -155,19 +148,19 @@ impl<'a> Bisection<'a> {
 
     /// Returns what the search knows, to print it.
     pub fn view(&self) -> BisectView {
-        let candidates = self.log.candidates.iter();
+        let candidates = self.opened.log.candidates.iter();
         BisectView {
-            step: self.log.question.step.clone(),
-            metric: self.log.question.metric.clone(),
+            step: self.opened.log.question.step.clone(),
+            metric: self.opened.log.question.metric.clone(),
             titles: candidates.map(|candidate| candidate.title.clone()).collect(),
-            search: self.log.search(),
-            unusable: self.log.unusable.clone(),
+            search: self.opened.log.search(),
+            unusable: self.opened.log.unusable.clone(),
         }
     }
 
     /// Returns the first comparison of the first trial, if that has a result.
     pub fn first_link(&self) -> Option<Link> {
-        let result = self.log.trials.first()?.result.as_ref()?;
+        let result = self.opened.log.trials.first()?.result.as_ref()?;
         result.links.first().copied()
     }
 
@@ -177,8 +170,8 @@ impl<'a> Bisection<'a> {
     /// It can't be written.
     pub fn draw(&self) -> anyhow::Result<PathBuf> {
         let drawing = self.view().drawing(self.threshold());
-        record::replace_file(&self.directory, DRAWING, drawing.as_bytes())?;
-        Ok(self.directory.join(DRAWING))
+        record::replace_file(&self.opened.directory, DRAWING, drawing.as_bytes())?;
+        Ok(self.opened.directory.join(DRAWING))
     }
 
     /// Returns what `assay compare` says of each change, and how the settings of its targets differ.
@@ -187,11 +180,11 @@ impl<'a> Bisection<'a> {
     /// A run can't be read.
     pub fn explanations(
         &self,
-        outcome: &Outcome,
+        outcome: &BisectOutcome,
         style: TableStyle,
     ) -> anyhow::Result<Vec<String>> {
         let runs = self.runs_of_changes(outcome);
-        runs.iter().map(|run| explanation(run, &self.log.question.step, style)).collect()
+        runs.iter().map(|run| explanation(run, &self.opened.log.question.step, style)).collect()
     }
 
     /// Downloads the builds of a trial that are missing. Returns false if a candidate can't be
@@ -199,7 +192,7 @@ impl<'a> Bisection<'a> {
     fn fetch(&mut self, trial: &Trial) -> anyhow::Result<bool> {
         let mut missing: Vec<Spec> = Vec::new();
         for index in trial.candidates() {
-            let Source::Build(source) = &self.log.candidates[index].source else {
+            let Source::Build(source) = &self.opened.log.candidates[index].source else {
                 continue;
             };
             let found = find_all(std::slice::from_ref(source))?;
@@ -212,7 +205,7 @@ impl<'a> Bisection<'a> {
         let mut failed = None;
 
         // The first failure is told, and the other builds are fetched all the same.
-        fetch_each(&missing, None, self.place.say, |fetched| {
+        fetch_each(&missing, None, self.opened.place.say, |fetched| {
             failed = failed.take().or(fetched.err());
             Ok(())
         })?;
@@ -227,14 +220,15 @@ impl<'a> Bisection<'a> {
         &mut self,
         trial: &Trial,
         stop: &AtomicBool,
-    ) -> anyhow::Result<Measured<TrialResult>> {
-        let logged = self.log.begin(trial);
-        let run = self.log.trials[logged].run.clone();
-        let question = self.log.question.clone();
+    ) -> anyhow::Result<TrialEnd<TrialResult>> {
+        let question = self.opened.log.question.clone();
         let candidates = trial.candidates();
         let measuring = Measuring {
             trial: *trial,
-            candidates: candidates.iter().map(|at| self.log.candidates[*at].clone()).collect(),
+            candidates: candidates
+                .iter()
+                .map(|at| self.opened.log.candidates[*at].clone())
+                .collect(),
             question: &question,
             by: MeasuredBy::named(&question.metric),
             engine: candidates::engine(&self.plan)?,
@@ -242,37 +236,32 @@ impl<'a> Bisection<'a> {
             workload: self.plan.variants[0].workload.name(),
             threshold: self.threshold(),
         };
-        let runs = SearchRuns {
-            place: self.place,
-            directory: &self.directory,
+        let limits = TrialLimits {
             repeats_max: question.repeats_max,
             stop,
             deadline: Deadline::after(None),
         };
 
-        let log = &mut self.log;
-        let measured = runs.measure(&measuring, run.as_deref(), |name| {
-            log.trials[logged].run = Some(name.to_owned());
-            log.write(&self.directory)
-        });
+        let measured = self.opened.measure(trial, &measuring, limits);
         let (Err(error), Some(middle)) = (&measured, trial.middle()) else {
             return measured;
         };
 
         let why = in_one_line(error);
         // Any other error, such as a full disk, would skip each candidate in turn.
-        let build = format!("build `{}`", self.log.candidates[middle].build);
-        if why.contains(&build) { Ok(Measured::Unusable(why)) } else { measured }
+        let build = format!("build `{}`", self.opened.log.candidates[middle].build);
+        if why.contains(&build) { Ok(TrialEnd::Unusable(why)) } else { measured }
     }
 
     /// Returns the smallest change to find.
     fn threshold(&self) -> f64 {
-        if let Some(given) = self.log.question.threshold {
+        if let Some(given) = self.opened.log.question.threshold {
             return given;
         }
 
         // Half of the change between the ends, so that two equal steps are found.
-        let ends = self.log.trials.iter().find(|logged| logged.trial.kind == TrialKind::Ends);
+        let ends =
+            self.opened.log.trials.iter().find(|logged| logged.trial.kind == TrialKind::Ends);
         let result = ends.and_then(|logged| logged.result.as_ref());
         result.map_or(THRESHOLD_MIN, |result| result.links[0].threshold_between(THRESHOLD_MIN))
     }
@@ -280,12 +269,10 @@ impl<'a> Bisection<'a> {
     fn add(&mut self, trial: &Trial, result: TrialResult) -> anyhow::Result<()> {
         let view = self.view();
         for (pair, link) in trial.pairs().iter().zip(&result.links) {
-            (self.place.say)(&format!("  {}", view.link(pair.older, pair.newer, link)));
+            (self.opened.place.say)(&format!("  {}", view.link(pair.older, pair.newer, link)));
         }
 
-        let index = self.log.begin(trial);
-        self.log.trials[index].result = Some(result);
-        self.log.write(&self.directory)
+        self.opened.end(trial, result)
     }
 
     /// Skips the candidate of a trial. The ends of an interval can't be skipped.
@@ -295,26 +282,26 @@ impl<'a> Bisection<'a> {
         };
 
         let why = in_one_line(&error);
-        (self.place.say)(&self.view().skipped(candidate, &why));
-        self.log.unusable.insert(candidate, why);
-        self.log.write(&self.directory)
+        (self.opened.place.say)(&self.view().skipped(candidate, &why));
+        self.opened.log.unusable.insert(candidate, why);
+        self.opened.log.write(&self.opened.directory)
     }
 
     /// Returns the runs that compared the neighbors of the changes.
-    fn runs_of_changes(&self, outcome: &Outcome) -> Vec<PathBuf> {
-        let Outcome::Changes(changes) = outcome else {
+    fn runs_of_changes(&self, outcome: &BisectOutcome) -> Vec<PathBuf> {
+        let BisectOutcome::Changes(changes) = outcome else {
             return Vec::new();
         };
         let mut runs = Vec::new();
         for change in changes {
             // The ends of a change may have been compared several times: the last run says most.
             let ends = (change.older, change.newer);
-            let with_run = self.log.trials.iter().filter(|logged| {
+            let with_run = self.opened.log.trials.iter().filter(|logged| {
                 let trial = logged.trial;
                 (trial.low, trial.high) == ends && trial.middle().is_none()
             });
             let run = with_run.filter_map(|logged| logged.run.as_ref()).next_back();
-            runs.extend(run.map(|run| self.directory.join(RUNS).join(run)));
+            runs.extend(run.map(|run| self.opened.directory.join(RUNS).join(run)));
         }
         runs
     }

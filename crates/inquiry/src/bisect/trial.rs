@@ -6,7 +6,7 @@ use analysis::bisect::{Judgement, MeasuredBy, Trial, TrialKind, TrialResult, jud
 use analysis::figures::{Figures, Looks};
 use record::{Run, RunDir};
 use runner::failure::{Errors, PlanRefused, error_text};
-use runner::{ExactRequest, PlanRequest, Repeats, RunOutcome, RunRequest};
+use runner::{ExactRequest, PlanRequest, RepeatsRequest, RunOutcome, RunRequest};
 
 use super::log::{Candidate, Question};
 use crate::reading::retain_steps;
@@ -48,7 +48,7 @@ impl Measurement for Measuring<'_> {
         let repeats = if self.by.is_work() { 0 } else { REPEATS_FIRST };
         Ok(RunRequest {
             plan: PlanRequest { plan: Some(self.question.searched.plan.clone()), sets },
-            repeats: Some(Repeats::Count(repeats)),
+            repeats: Some(RepeatsRequest::Count(repeats)),
             exact: self.by.is_work().then_some(ExactRequest { simulate: None }),
             only: self.only(),
             ..RunRequest::default()

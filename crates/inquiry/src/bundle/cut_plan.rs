@@ -17,7 +17,7 @@ use words::EngineHome;
 
 use super::finding::ChosenFinding;
 
-/// What stands for a build that others can't get.
+/// The name in place of a build that others can't get.
 const NO_BUILD: &str = "name-a-build";
 
 /// The fewest repeats of a bundle whose figure depends on time.
@@ -34,7 +34,7 @@ pub struct CutPlan {
     pub sources: BTreeMap<String, String>,
     /// The values of options of the recorded plan that it lacks, as TOML.
     pub left_out: Vec<String>,
-    /// What others can't repeat.
+    /// The parts that others can't repeat.
     pub limits: Vec<String>,
 }
 

@@ -35,7 +35,7 @@ use crate::reading::{check_steps, figures, pair_of, retain_steps};
 pub use self::finding::{
     BundledBuild, BundledFigure, BundledFinding, BundledInterval, Direction, FORMAT,
 };
-pub use self::reproduced::{Outcome, Reproduction, judge, keep, prepare};
+pub use self::reproduced::{Reproduction, ReproductionVerdict, judge, keep, prepare};
 
 /// The text of the bug report.
 pub const README: &str = "README.md";
@@ -74,7 +74,7 @@ pub struct BundleRequest {
 pub struct WrittenBundle {
     /// The directory or the archive.
     pub path: PathBuf,
-    /// What others can't repeat, in sentences.
+    /// The parts that others can't repeat, in sentences.
     pub limits: Vec<String>,
 }
 

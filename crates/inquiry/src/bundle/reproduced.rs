@@ -1,4 +1,4 @@
-//! Whether the run of a bundle shows the bundle's finding again.
+//! Judges whether the run of a bundle shows the bundle's finding again.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -78,13 +78,13 @@ pub fn keep(finding: &str, directory: &RunDir) -> anyhow::Result<()> {
     }
 }
 
-/// What a run says about the finding that it repeats.
+/// The judgement of a run about the finding that it repeats.
 #[derive(Clone, Debug)]
 pub struct Reproduction {
     /// The result, as sentences for a terminal.
     pub lines: Vec<String>,
-    /// Whether the finding was reproduced.
-    pub outcome: Outcome,
+    /// The answer to whether the finding was reproduced.
+    pub outcome: ReproductionVerdict,
 }
 
 /// Judges a run that repeats a finding; `None` if it repeats none.
@@ -92,7 +92,7 @@ pub fn judge(directory: &RunDir, run: &Run, figures: &Figures) -> Option<Reprodu
     let text = text_in(directory.path(), FINDING).ok()?;
     let finding = parse(&text).ok()?;
 
-    let outcome = Outcome::of(&finding, &new_figure(&finding, figures));
+    let outcome = ReproductionVerdict::of(&finding, &new_figure(&finding, figures));
     let mut sentences = vec![outcome.sentence(&finding, directory.path())];
     sentences.extend(other_builds(&finding, run));
 
@@ -115,9 +115,9 @@ fn new_figure(finding: &BundledFinding, figures: &Figures) -> BundledFigure {
     all.find(|figure| figure.is_same_as(&finding.finding)).unwrap_or_default()
 }
 
-/// Whether a finding was reproduced.
+/// The answer to whether a finding was reproduced.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum ReproductionVerdict {
     /// A change in the same direction is shown.
     Reproduced {
         /// The figure of the run that repeats it.
@@ -137,7 +137,7 @@ pub enum Outcome {
     NotCompared,
 }
 
-impl Outcome {
+impl ReproductionVerdict {
     fn of(finding: &BundledFinding, here: &BundledFigure) -> Self {
         let here = here.clone();
         let there = &finding.finding;
@@ -230,7 +230,7 @@ mod tests {
         }
     }
 
-    fn sentence(there: BundledFigure, here: BundledFigure) -> (String, Outcome) {
+    fn sentence(there: BundledFigure, here: BundledFigure) -> (String, ReproductionVerdict) {
         let finding = BundledFinding {
             base: "a".into(),
             target: "b".into(),
@@ -238,7 +238,7 @@ mod tests {
             finding: there,
             ..BundledFinding::default()
         };
-        let outcome = Outcome::of(&finding, &here);
+        let outcome = ReproductionVerdict::of(&finding, &here);
         (outcome.sentence(&finding, Path::new("R")), outcome)
     }
 
@@ -249,10 +249,10 @@ mod tests {
             text,
             "reproduced: l.i0 of b against a: throughput is 0.50 (0.45-0.55) here, and was 0.50 (0.40-0.60)"
         );
-        assert!(matches!(outcome, Outcome::Reproduced { .. }));
+        assert!(matches!(outcome, ReproductionVerdict::Reproduced { .. }));
         // However small it is: the two intervals say so.
         let (_, outcome) = sentence(figure(1.4, 1.6), figure(1.1, 1.2));
-        assert!(matches!(outcome, Outcome::Reproduced { .. }));
+        assert!(matches!(outcome, ReproductionVerdict::Reproduced { .. }));
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
         for here in [figure(0.95, 1.05), figure(1.2, 1.4)] {
             let (text, outcome) = sentence(figure(0.4, 0.6), here);
             assert!(text.starts_with("not reproduced: "), "{text}");
-            assert!(matches!(outcome, Outcome::NotReproduced { .. }));
+            assert!(matches!(outcome, ReproductionVerdict::NotReproduced { .. }));
         }
     }
 
@@ -268,9 +268,12 @@ mod tests {
     fn a_wide_interval_or_none_decides_nothing() {
         let (text, outcome) = sentence(figure(0.4, 0.6), figure(0.5, 1.1));
         assert!(text.contains("`assay run --resume R --repeats 10` adds repeats"), "{text}");
-        assert!(matches!(outcome, Outcome::Undecided { .. }));
+        assert!(matches!(outcome, ReproductionVerdict::Undecided { .. }));
         let once = BundledFigure { interval: None, ..figure(0.4, 0.6) };
-        assert!(matches!(sentence(figure(0.4, 0.6), once).1, Outcome::Undecided { .. }));
+        assert!(matches!(
+            sentence(figure(0.4, 0.6), once).1,
+            ReproductionVerdict::Undecided { .. }
+        ));
         let missing = BundledFigure::default();
         assert!(sentence(figure(0.4, 0.6), missing).0.contains("no valid figures"));
     }

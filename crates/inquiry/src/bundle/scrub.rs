@@ -5,11 +5,11 @@ use std::path::Path;
 
 use record::Run;
 
-/// What stands for a secret.
+/// The text in place of a secret.
 const SECRET: &str = "***";
-/// What stands for a directory of the machine that measured.
+/// The text in place of a directory of the machine that measured.
 const DIRECTORY: &str = "DIRECTORY";
-/// What stands for a home directory.
+/// The text in place of a home directory.
 const HOME: &str = "~";
 
 /// Words in the names of options whose values are secrets, or name hosts.
@@ -35,7 +35,7 @@ const COMMON_NAMES: [&str; 6] = ["root", "user", "postgres", "mysql", "nobody", 
 /// Shorter texts would occur in others by chance.
 const LENGTH_MIN: usize = 4;
 
-/// What is removed from every file of a bundle.
+/// The texts to remove from every file of a bundle.
 pub struct Scrubber {
     /// Texts, the longest first, and what stands for them.
     replacements: Vec<(String, String)>,

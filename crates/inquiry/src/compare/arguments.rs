@@ -142,7 +142,7 @@ const BOUNDS: [(&str, Bound); 4] =
 /// Reads a `--require`: `qr100 response_p99:insert < 5ms`.
 ///
 /// # Errors
-/// What is wrong with it, and what to write.
+/// The text is not a requirement; the error says what to write.
 pub fn requirement(text: &str) -> Result<Requirement, String> {
     let usage = "write a step, a metric, `<`, `<=`, `>` or `>=`, and a value, as in `qr100 response_p99 < 5ms`";
     let sign_at = text.find(['<', '>']).ok_or(usage)?;

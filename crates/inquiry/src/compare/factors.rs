@@ -23,7 +23,7 @@ const DESIGN: &str = "design";
 /// The number of missing combinations that an error lists.
 const LISTED_MAX: usize = 40;
 
-/// What is known of factors.
+/// An answer about factors.
 pub enum FactorAnswer {
     /// The factors of the runs.
     Known(Factors),
@@ -43,6 +43,7 @@ pub fn by_factor(
     notes: Vec<String>,
 ) -> Result<FactorAnswer, UsageError> {
     let mut bases: Vec<String> = request.bases.iter().map(|base| base.target.clone()).collect();
+    bases.extend(run.bases.iter().map(|base| base.target.clone()));
     bases.push(run.base.clone());
 
     let options = options(request, &run.base, figures);
@@ -58,7 +59,12 @@ pub fn by_factor(
 
     let mut effects = match designed {
         Some(effects) => selected(effects, &known, &request.by)?,
-        None => analysis::compare::effects(figures, select(known, &request.by)?, &options),
+        None => {
+            let wanted = select(known.clone(), &request.by)?;
+            let mut effects = analysis::compare::effects(figures, wanted, &options);
+            effects.notes.extend(note_on_base_only(&known, &effects));
+            effects
+        }
     };
     effects.notes.extend(notes);
     // Effects rest on all steps: only what is shown of them is cut.
@@ -86,7 +92,8 @@ fn selected(
     Ok(effects)
 }
 
-/// Returns the `wanted` factors. Refuses a factor without all of its combinations.
+/// Returns the `wanted` factors. Refuses a factor that lacks combinations, unless its levels were
+/// measured one at a time.
 fn select(known: Factors, wanted: &[String]) -> Result<Vec<Factor>, UsageError> {
     if wanted.iter().any(|name| name == DESIGN) {
         let message = "the run has no design: its plan lists the targets";
@@ -112,11 +119,36 @@ fn select(known: Factors, wanted: &[String]) -> Result<Vec<Factor>, UsageError> 
     };
     let factors: Vec<Factor> = known.factors.into_iter().filter(is_wanted).collect();
 
-    if let Some(factor) = factors.iter().find(|factor| !factor.is_full()) {
-        return Err(incomplete(factor));
+    let mut usable = Vec::new();
+    for factor in factors {
+        if factor.is_full() {
+            usable.push(factor);
+        } else {
+            usable.push(factor.one_at_a_time().ok_or_else(|| incomplete(&factor))?);
+        }
     }
+    Ok(usable)
+}
 
-    Ok(factors)
+/// Returns a note on the factors whose effects are known only with the base's values of others.
+fn note_on_base_only(known: &Factors, effects: &Effects) -> Option<String> {
+    let is_cut = |factor: &&Factor| {
+        let of_all = known
+            .factors
+            .iter()
+            .find(|known| (&known.engine, &known.name) == (&factor.engine, &factor.name));
+        of_all.is_some_and(|known| !known.is_full())
+    };
+    let names: Vec<String> =
+        effects.factors.iter().filter(is_cut).map(|factor| factor.label().to_owned()).collect();
+    if names.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "each target differs from the base in one factor, so these effects are known only next to the base's values of the \
+         other factors: {}",
+        names.join(", ")
+    ))
 }
 
 fn is_known(known: &Factors, name: &str) -> bool {

@@ -1,51 +1,31 @@
 //! `--base GROUP=TARGET`: compares the targets of each engine or build with their own base.
 
-use analysis::figures::Figures;
-use record::{CellKey, Run, Target};
+use record::{GroupBase, Run, Target};
 use runner::failure::UsageError;
 use runner::similar::did_you_mean;
 
 use super::arguments::Base;
 
-/// Targets that are compared with one base.
-#[derive(Clone, Debug)]
-pub struct Group {
-    /// The targets and their base.
-    pub run: Run,
-    /// The figures of the targets.
-    pub figures: Figures,
-}
-
-/// A base that is given for a group.
-struct GroupBase<'a> {
-    /// The engine or build.
-    group: &'a str,
-    target: &'a str,
-}
-
-/// Groups the targets by their base. All targets are one group if at most one base is given,
-/// without a group's name. `note` gets the targets without a group.
+/// Notes the bases of a request in a run, each for its engine or build. A run keeps its own bases if
+/// none is given. `note` gets the targets without a base.
 ///
 /// # Errors
-/// A group or its base is none of these runs, or is given twice.
-pub fn by_base(
+/// A group or its base is none of the run's, or is given twice.
+pub(super) fn set_bases(
     bases: &[Base],
-    run: Run,
-    mut figures: Figures,
+    run: &mut Run,
     note: &dyn Fn(&str),
-) -> Result<Vec<Group>, UsageError> {
-    let Some(groups) = group_bases(bases) else {
-        if bases.len() <= 1 {
-            return Ok(vec![Group { run, figures }]);
-        }
+) -> Result<(), UsageError> {
+    let given = group_bases(bases);
+    if given.is_empty() && bases.len() > 1 {
         let help = "write `--base GROUP=TARGET`, where GROUP is an engine or a build, such as `--base postgres=pg16.base`";
         let message = "with several bases, each `--base` must name its group";
         return Err(UsageError::new(message, Some(help.into())));
-    };
+    }
 
-    for (index, GroupBase { group, target }) in groups.iter().enumerate() {
-        check(&run, group, target)?;
-        if groups[..index].iter().any(|other| other.group == *group) {
+    for (index, GroupBase { group, target }) in given.iter().enumerate() {
+        check(run, group, target)?;
+        if given[..index].iter().any(|other| other.group == *group) {
             return Err(UsageError::new(
                 format!("`--base` is given twice for the group `{group}`"),
                 Some("keep one of them".into()),
@@ -53,48 +33,34 @@ pub fn by_base(
         }
     }
 
-    let mut by_base = Vec::new();
-    for GroupBase { group, target } in &groups {
-        let mut own = run.clone();
-        own.targets.retain(|target| group_of(target, &groups) == Some(*group));
-        own.base = (*target).to_owned();
-        let figures = take_figures(&mut figures, &own);
-        by_base.push(Group { run: own, figures });
+    if !bases.is_empty() {
+        run.bases = given;
     }
-    // Damages are of the runs, not of targets: one group tells them.
-    if let Some(first) = by_base.first_mut() {
-        first.figures.damages = figures.damages;
+    if let Some(first) = run.bases.first() {
+        run.base.clone_from(&first.target);
     }
 
-    let mut ungrouped: Vec<&str> = Vec::new();
-    for target in run.targets.iter().filter(|target| group_of(target, &groups).is_none()) {
-        ungrouped.push(&target.name);
-    }
-
-    if !ungrouped.is_empty() {
+    let without = run.targets.iter().filter(|target| run.base_of(target).is_none());
+    let without: Vec<&str> = without.map(|target| target.name.as_str()).collect();
+    if !without.is_empty() {
         note(&format!(
             "these targets are not compared, since no `--base` is given for them: {}",
-            ungrouped.join(", ")
+            without.join(", ")
         ));
     }
-
-    Ok(by_base)
+    Ok(())
 }
 
-/// Returns the bases with their groups; `None` if there are none, or one lacks its group.
-fn group_bases(bases: &[Base]) -> Option<Vec<GroupBase<'_>>> {
+/// Returns the bases with their groups; empty if one lacks its group.
+fn group_bases(bases: &[Base]) -> Vec<GroupBase> {
     let mut groups = Vec::new();
     for base in bases {
-        groups.push(GroupBase { group: base.group.as_deref()?, target: &base.target });
+        let Some(group) = base.group.clone() else {
+            return Vec::new();
+        };
+        groups.push(GroupBase { group, target: base.target.clone() });
     }
-    Some(groups).filter(|groups| !groups.is_empty())
-}
-
-/// Returns the group of a target, if it has one. A build is more specific than its engine.
-fn group_of<'a>(target: &Target, groups: &[GroupBase<'a>]) -> Option<&'a str> {
-    let find = |name: &str| groups.iter().find(|known| known.group == name);
-    let found = find(&target.build).or_else(|| find(&target.engine))?;
-    Some(found.group)
+    groups
 }
 
 /// Refuses a group without targets, and a base outside of its group.
@@ -119,23 +85,4 @@ fn check(run: &Run, group: &str, base: &str) -> Result<(), UsageError> {
     }
 
     Ok(())
-}
-
-/// Moves the figures of a run's targets out of `figures`.
-fn take_figures(figures: &mut Figures, run: &Run) -> Figures {
-    let is_own = |cell: &CellKey| run.targets.iter().any(|target| target.name == cell.target);
-
-    let mut own = Figures { settings: figures.settings.clone(), ..Figures::default() };
-    let settings = &mut own.settings;
-    let has = |name: &str| run.targets.iter().any(|target| target.name == name);
-    settings.differences.retain(|pair| has(&pair.a) && has(&pair.b));
-
-    own.rows = figures.rows.extract_if(.., |row| is_own(&row.cell)).collect();
-    own.missing = figures.missing.extract_if(.., |row| is_own(&row.cell)).collect();
-    own.unfinished = figures.unfinished.extract_if(.., |row| is_own(&row.cell)).collect();
-    own.begun = figures.begun.extract_if(.., |row| is_own(&row.cell)).collect();
-    own.profiled = figures.profiled.extract_if(.., |step| is_own(&step.row.cell)).collect();
-    own.exact = figures.exact.extract_if(.., |step| is_own(&step.row.cell)).collect();
-
-    own
 }

@@ -16,11 +16,14 @@ mod steps;
 
 use std::path::PathBuf;
 
-use analysis::compare::{CompareOptions, Compared, EFFECT, Requirement, THROUGHPUT, WORK};
+use analysis::compare::{
+    BaseGroup, CompareOptions, Compared, EFFECT, Requirement, THROUGHPUT, WORK, groups_by_base,
+};
 use analysis::compat::{self, Recorded};
 use analysis::distinct;
 use analysis::figures::{Figures, Row, Series};
-use record::{Run, RunDir};
+use analysis::settings::{self, RunSettings};
+use record::{RecordError, Run, RunDir};
 use report::{ComparedRun, JudgementOutcome};
 use runner::failure::UsageError;
 use runner::similar::did_you_mean;
@@ -29,7 +32,7 @@ use words::Metric;
 use self::arguments::{Base, StepPattern, Threshold};
 use crate::reading::{check_steps, figures, retain_steps};
 
-pub use self::groups::{Group, by_base};
+use self::groups::set_bases;
 pub use self::lines::{Line, Runs};
 
 /// A comparison of runs.
@@ -89,10 +92,10 @@ pub struct Judged {
     pub lines: Vec<String>,
 }
 
-/// The result of a comparison.
+/// The result of a comparison with one base.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The targets of all runs, and the base.
+    /// The targets that share the base.
     pub shown: Run,
     /// The figures of these targets, of the steps to show.
     pub figures: Figures,
@@ -100,20 +103,24 @@ pub struct Answer {
     pub compared: Compared,
 }
 
-/// Compares the targets of some runs with the base. `note` gets what a reader should know about the
-/// base.
+/// Compares the targets of some runs with their bases: an answer for each base. `note` gets what a
+/// reader should know about the bases.
 ///
 /// # Errors
 /// The runs can't be read or compared, or lack what is asked for.
-pub fn answer(
+pub fn answers(
     directories: &[RunDir],
     recorded: &[Recorded],
     request: &CompareRequest,
     note: &dyn Fn(&str),
-) -> anyhow::Result<Answer> {
-    let Prepared { shown, mut figures, notes } = prepare(directories, recorded, request, note)?;
-    let compared = compared_with(request, &shown, &mut figures, notes);
-    Ok(Answer { shown, figures, compared })
+) -> anyhow::Result<Vec<Answer>> {
+    let Prepared { shown, figures, notes } = prepare(directories, recorded, request, note)?;
+    let mut answers = Vec::new();
+    for BaseGroup { run, mut figures, .. } in groups_by_base(shown, figures) {
+        let compared = compared_with(request, &run, &mut figures, notes.clone());
+        answers.push(Answer { shown: run, figures, compared });
+    }
+    Ok(answers)
 }
 
 /// Compares all steps, then leaves only those to show in the figures as well. `notes` are remarks on
@@ -180,8 +187,16 @@ pub fn prepare(
     } else if request.by_run {
         compat::by_run(recorded, &mut figures).map_err(UsageError::from)?
     } else {
-        let base = request.bases.first().map(|base| base.target.as_str());
-        let shown = merged(recorded, base, note)?;
+        let shown = if request.by.is_empty() {
+            with_bases(recorded, &request.bases, note)?
+        } else {
+            // Each base of factors belongs to the matrix that it is part of.
+            merged(recorded, &request.bases, note)?
+        };
+        let of_plan = &recorded[0].run;
+        if (&shown.base, &shown.bases) != (&of_plan.base, &of_plan.bases) {
+            figures.settings.differences = differences(directories, &shown)?;
+        }
         // A requirement needs no base.
         if request.requirements.is_empty() {
             refuse_single_target(recorded)?;
@@ -248,8 +263,35 @@ pub fn open(request: &CompareRequest) -> anyhow::Result<(Vec<RunDir>, Runs)> {
     Ok((directories, runs))
 }
 
+/// Returns the differences between the settings of each run's targets and their bases, which are
+/// those of `shown`.
+///
+/// # Errors
+/// A record can't be read.
+pub fn differences(
+    directories: &[RunDir],
+    shown: &Run,
+) -> Result<Vec<settings::Comparison>, RecordError> {
+    let mut differences = Vec::new();
+    for (run, directory) in directories.iter().enumerate() {
+        differences.extend(RunSettings::read(directory)?.differences_from(run, shown));
+    }
+    Ok(differences)
+}
+
+/// Returns a run with the targets of all runs, merged by name, and the bases that are given. `note`
+/// gets what a reader should know about them.
+///
+/// # Errors
+/// A base is no target of the runs, or not one of its group.
+pub fn with_bases(runs: &[Recorded], bases: &[Base], note: &dyn Fn(&str)) -> anyhow::Result<Run> {
+    let mut shown = merged(runs, bases, note)?;
+    set_bases(bases, &mut shown, note)?;
+    Ok(shown)
+}
+
 /// Returns a run with the targets of all runs, merged by name, and the base.
-fn merged(runs: &[Recorded], base: Option<&str>, note: &dyn Fn(&str)) -> anyhow::Result<Run> {
+fn merged(runs: &[Recorded], bases: &[Base], note: &dyn Fn(&str)) -> anyhow::Result<Run> {
     let mut shown = runs.first().map(|first| first.run.clone()).unwrap_or_default();
     for target in runs.iter().flat_map(|recorded| &recorded.run.targets) {
         if shown.targets.iter().all(|known| known.name != target.name) {
@@ -259,7 +301,7 @@ fn merged(runs: &[Recorded], base: Option<&str>, note: &dyn Fn(&str)) -> anyhow:
 
     // A target of the plan may have no cell in these runs.
     let is_measured = |target: &str| runs.iter().any(|recorded| recorded.run.has_cell_of(target));
-    if let Some(base) = base {
+    if let Some(base) = bases.first().map(|base| base.target.as_str()) {
         let mut names: Vec<&str> =
             shown.targets.iter().map(|target| target.name.as_str()).collect();
         names.retain(|name| is_measured(name));
@@ -272,14 +314,19 @@ fn merged(runs: &[Recorded], base: Option<&str>, note: &dyn Fn(&str)) -> anyhow:
         return Ok(shown);
     }
 
-    let measured = shown.measured_base(is_measured).map(str::to_owned);
-    if let Some(measured) = measured.filter(|measured| *measured != shown.base) {
+    let planned = shown.clone();
+    shown.replace_unmeasured_bases(is_measured);
+    let mut replaced = vec![(&planned.base, &shown.base)];
+    for base in &shown.bases {
+        let before = planned.bases.iter().find(|planned| planned.group == base.group);
+        replaced.extend(before.map(|before| (&before.target, &base.target)));
+    }
+    replaced.retain(|(planned, measured)| planned != measured);
+    for (planned, measured) in analysis::distinct(replaced) {
         note(&format!(
-            "the plan's base, `{}`, was not measured: `{measured}` takes its place; `--base TARGET` \
-             chooses another",
-            shown.base
+            "the plan's base, `{planned}`, was not measured: `{measured}` takes its place; `--base TARGET` \
+             chooses another"
         ));
-        shown.base = measured;
     }
 
     Ok(shown)

@@ -44,7 +44,7 @@ impl SearchedPlan {
     /// Returns the plan with its changes.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The plan is not valid.
     pub fn parse(&self) -> anyhow::Result<Plan> {
         let name = self.plan.display().to_string();
         match plan::parse(&name, &self.plan_text, &self.sets) {
@@ -98,7 +98,7 @@ pub(crate) trait SearchLog: Serialize + DeserializeOwned {
     /// Checks that the trials are of this search.
     ///
     /// # Errors
-    /// What is wrong with a trial.
+    /// A trial is not one of this search.
     fn check_trials(&self) -> anyhow::Result<()>;
 
     /// Creates the directory of a search and its log. Returns the directory.

@@ -2,7 +2,7 @@
 //! are added until it is decided.
 //!
 //! ```text
-//! bisect, tune ──► Trial ──► SearchRuns ──► runner::run    until decided, or no more repeats
+//! bisect, tune ──► Trial ──► OpenSearch ──► runner::run    until decided, or no more repeats
 //!      ▲                          │
 //!      └──── SearchLog ◄──────────┘   the name of the run, then the result
 //! ```
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use record::{Run, Status};
-use runner::{Events, Repeats, RunOutcome, RunRequest};
+use runner::{Events, RepeatsRequest, RunOutcome, RunRequest};
 
 pub use log::trust_option;
 pub(crate) use log::{FORMAT, Logged, SearchLog, SearchedPlan};
@@ -33,7 +33,7 @@ pub struct SearchPlace<'a> {
     /// A request with the places, the program and the command line of all runs. Its directory of
     /// results is that of the search itself.
     pub base: &'a RunRequest,
-    /// What the caller sees of each run.
+    /// The receiver of each run's events.
     pub events: &'a dyn Events,
     /// Gets a line for each trial that begins, for what it shows, and for downloads.
     pub say: &'a dyn Fn(&str),
@@ -75,7 +75,7 @@ pub(crate) trait Measurement {
     fn judge(&self, outcome: &RunOutcome) -> anyhow::Result<Judged<Self::Result>>;
 }
 
-/// What the repeats so far show.
+/// The result of the repeats so far.
 pub(crate) enum Judged<R> {
     /// More repeats would change nothing.
     Decided(R),
@@ -85,8 +85,8 @@ pub(crate) enum Judged<R> {
     Unusable(String),
 }
 
-/// What a trial came to.
-pub(crate) enum Measured<R> {
+/// The end of a trial.
+pub(crate) enum TrialEnd<R> {
     Judged(R),
     /// Nothing could be compared, for this reason.
     Unusable(String),
@@ -94,71 +94,119 @@ pub(crate) enum Measured<R> {
     Interrupted,
 }
 
-/// The runs of a search.
-pub(crate) struct SearchRuns<'a> {
-    pub place: SearchPlace<'a>,
-    /// The directory of the search.
-    pub directory: &'a Path,
-    /// The repeats after which a trial ends, whether it is decided or not.
+/// The limits of a trial.
+#[derive(Clone, Copy)]
+pub(crate) struct TrialLimits<'a> {
+    /// The repeats after which it ends, whether it is decided or not.
     pub repeats_max: u32,
     /// The operator interrupts the search.
     pub stop: &'a AtomicBool,
     pub deadline: Deadline,
 }
 
-impl SearchRuns<'_> {
-    /// Measures a trial, or goes on with its run. Calls `begun` with the name of the run's folder as
-    /// soon as there is one, so that a killed search goes on with it.
+/// A search with its log in its directory.
+pub(crate) struct OpenSearch<'a, L> {
+    pub directory: PathBuf,
+    pub log: L,
+    pub place: SearchPlace<'a>,
+}
+
+impl<'a, L: SearchLog> OpenSearch<'a, L> {
+    /// Begins a search: creates its directory, whose name begins with `name`, and its log.
     ///
     /// # Errors
-    /// The run can't begin, or can't be judged.
-    pub fn measure<M: Measurement>(
-        &self,
-        trial: &M,
-        run: Option<&str>,
-        mut begun: impl FnMut(&str) -> anyhow::Result<()>,
-    ) -> anyhow::Result<Measured<M::Result>> {
-        let only = trial.only();
-        let mut request = match run {
+    /// The directory can't be written.
+    pub fn begin(log: L, name: &str, place: SearchPlace<'a>) -> anyhow::Result<Self> {
+        let directory = log.create(&place.base.results, name)?;
+        Self::open(directory, log, place)
+    }
+
+    /// Goes on with a search.
+    ///
+    /// # Errors
+    /// The log can't be read or is not trusted, or its plan has changed.
+    pub fn resume(directory: &Path, place: SearchPlace<'a>) -> anyhow::Result<Self> {
+        let log = L::read(directory, place.is_trusted)?;
+        Self::open(directory.to_owned(), log, place)
+    }
+
+    /// Returns a search whose plan has not changed since it began.
+    fn open(directory: PathBuf, log: L, place: SearchPlace<'a>) -> anyhow::Result<Self> {
+        log.refuse_changed_plan()?;
+        Ok(Self { directory, log, place })
+    }
+
+    /// Measures a trial, or goes on with its run. The log names the run's folder as soon as there is
+    /// one, so that a killed search goes on with it.
+    ///
+    /// # Errors
+    /// The run can't begin, or can't be judged; or the log can't be written.
+    pub fn measure<M: Measurement<Result = L::Result>>(
+        &mut self,
+        trial: &L::Trial,
+        measurement: &M,
+        limits: TrialLimits<'_>,
+    ) -> anyhow::Result<TrialEnd<L::Result>> {
+        let logged = self.log.begin(trial);
+        let only = measurement.only();
+        let mut request = match &self.log.trials()[logged].run {
             Some(name) => {
                 let path = self.directory.join(RUNS).join(name);
                 let is_trusted = self.place.is_trusted;
                 RunRequest { is_trusted, ..self.resumed(path, &only, None) }
             }
-            None => self.placed(trial.first()?),
+            None => self.placed(measurement.first()?),
         };
 
         loop {
             let outcome = runner::run(&request, self.place.events)?
                 .context("a search runs without load ranks")?;
             let path = outcome.directory.path().to_path_buf();
-            begun(&path.file_name().unwrap_or_default().to_string_lossy())?;
-            if self.stop.load(SeqCst) || outcome.run.status == Status::Interrupted {
-                return Ok(Measured::Interrupted);
+
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            self.log.trials_mut()[logged].run = Some(name.into_owned());
+            self.log.write(&self.directory)?;
+            if limits.stop.load(SeqCst) || outcome.run.status == Status::Interrupted {
+                return Ok(TrialEnd::Interrupted);
             }
 
             let repeats = repeat_count(&outcome.run);
-            match trial.judge(&outcome)? {
-                Judged::Unusable(why) => return Ok(Measured::Unusable(why)),
-                Judged::Decided(result) => return Ok(Measured::Judged(result)),
-                Judged::Open(result) if repeats >= self.repeats_max => {
-                    return Ok(Measured::Judged(result));
+            match measurement.judge(&outcome)? {
+                Judged::Unusable(why) => return Ok(TrialEnd::Unusable(why)),
+                Judged::Decided(result) => return Ok(TrialEnd::Judged(result)),
+                Judged::Open(result) if repeats >= limits.repeats_max => {
+                    return Ok(TrialEnd::Judged(result));
                 }
                 Judged::Open(_) => {}
             }
-            if self.deadline.has_passed() {
-                return Ok(Measured::Interrupted);
+            if limits.deadline.has_passed() {
+                return Ok(TrialEnd::Interrupted);
             }
 
             // The run is locked until its outcome is dropped.
             drop(outcome);
             // This invocation has written the record.
-            let more = self.resumed(path, &only, Some(Repeats::Count(repeats + 1)));
+            let more = self.resumed(path, &only, Some(RepeatsRequest::Count(repeats + 1)));
             request = RunRequest { is_trusted: true, ..more };
         }
     }
 
-    fn resumed(&self, run: PathBuf, only: &[String], repeats: Option<Repeats>) -> RunRequest {
+    /// Logs the result of a trial.
+    ///
+    /// # Errors
+    /// The log can't be written.
+    pub fn end(&mut self, trial: &L::Trial, result: L::Result) -> anyhow::Result<()> {
+        let index = self.log.begin(trial);
+        self.log.trials_mut()[index].result = Some(result);
+        self.log.write(&self.directory)
+    }
+
+    fn resumed(
+        &self,
+        run: PathBuf,
+        only: &[String],
+        repeats: Option<RepeatsRequest>,
+    ) -> RunRequest {
         let only = only.to_vec();
         self.placed(RunRequest { resume: Some(run), repeats, only, ..RunRequest::default() })
     }

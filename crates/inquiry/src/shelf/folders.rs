@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use record::RunDir;
 
-/// What is kept of a run for its history.
+/// The file with the summary that is kept of a run for its history.
 pub(super) const SUMMARY_FILE: &str = "history.json";
 
 /// Folders below each other that are searched: a folder for each machine or month is fine, and a
@@ -16,7 +16,7 @@ const FOLDERS_MAX: usize = 100_000;
 
 /// A run, or what is left of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RunFolder {
     /// The directory.
     pub path: PathBuf,
     /// The path of the directory in the folder that was searched.
@@ -27,7 +27,7 @@ pub struct Place {
 
 /// Returns the runs in a folder and below it, without following links. Folders that can't be read
 /// are left out.
-pub fn places(folder: &Path) -> Vec<Place> {
+pub fn run_folders(folder: &Path) -> Vec<RunFolder> {
     let mut found = Vec::new();
     let mut open = vec![(folder.to_owned(), String::new(), 0)];
     let mut searched = 0;
@@ -36,7 +36,7 @@ pub fn places(folder: &Path) -> Vec<Place> {
         searched += 1;
         let has_record = depth > 0 && RunDir::exists_at(&path);
         if depth > 0 && (has_record || is_regular(&path.join(SUMMARY_FILE))) {
-            found.push(Place { path, name, has_record });
+            found.push(RunFolder { path, name, has_record });
             continue;
         }
 
@@ -113,7 +113,7 @@ mod tests {
         fs_err::create_dir_all(run.path().join("cells")).unwrap();
         fs_err::write(run.path().join("cells").join(SUMMARY_FILE), "{}").unwrap();
 
-        let found = places(root.path());
+        let found = run_folders(root.path());
         let names: Vec<(&str, bool)> =
             found.iter().map(|place| (place.name.as_str(), place.has_record)).collect();
         let recorded = run.path().strip_prefix(root.path()).unwrap().to_str().unwrap();

@@ -6,15 +6,15 @@ use analysis::history::RunSummary;
 use analysis::map_parallel;
 use record::RunDir;
 
-use super::folders::{Place, SUMMARY_FILE};
+use super::folders::{RunFolder, SUMMARY_FILE};
 use super::results::{is_of, read_kept, read_record, record_sums};
 
 /// The runs of a history, in the order of their start.
 #[derive(Debug, Default)]
-pub struct Reading {
+pub struct HistoryRuns {
     /// The names of their directories.
     pub names: Vec<String>,
-    /// What is known of them.
+    /// The summaries of the runs.
     pub runs: Vec<RunSummary>,
     /// Runs that could not be read, each with the reason.
     pub failures: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Reading {
 }
 
 /// The outcome of reading a run.
-enum Outcome {
+enum ReadRun {
     Kept(RunSummary),
     Recorded(RunSummary),
     InProgress,
@@ -35,25 +35,25 @@ enum Outcome {
 }
 
 /// Reads runs, the records of several at once.
-pub fn read_all(places: &[Place]) -> Reading {
-    let outcomes = map_parallel(places, read);
-    let names = places.iter().map(|place| place.name.clone());
+pub fn read_all(folders: &[RunFolder]) -> HistoryRuns {
+    let outcomes = map_parallel(folders, read);
+    let names = folders.iter().map(|folder| folder.name.clone());
     in_order(names.zip(outcomes).collect())
 }
 
 /// Puts runs into the order of their start, each of them once.
-fn in_order(outcomes: Vec<(String, Outcome)>) -> Reading {
-    let mut reading = Reading::default();
+fn in_order(outcomes: Vec<(String, ReadRun)>) -> HistoryRuns {
+    let mut reading = HistoryRuns::default();
     let mut found = Vec::new();
     for (name, outcome) in outcomes {
         match outcome {
-            Outcome::Kept(summary) => found.push((name, summary, false)),
-            Outcome::Recorded(summary) => {
+            ReadRun::Kept(summary) => found.push((name, summary, false)),
+            ReadRun::Recorded(summary) => {
                 reading.records_read += 1;
                 found.push((name, summary, true));
             }
-            Outcome::InProgress => reading.in_progress += 1,
-            Outcome::Failed(why) => reading.failures.push(format!("{name}: {why}")),
+            ReadRun::InProgress => reading.in_progress += 1,
+            ReadRun::Failed(why) => reading.failures.push(format!("{name}: {why}")),
         }
     }
 
@@ -76,29 +76,29 @@ fn in_order(outcomes: Vec<(String, Outcome)>) -> Reading {
     reading
 }
 
-fn read(place: &Place) -> Outcome {
-    let kept = read_kept(&place.path);
-    if !place.has_record {
+fn read(folder: &RunFolder) -> ReadRun {
+    let kept = read_kept(&folder.path);
+    if !folder.has_record {
         return match kept {
-            Some(summary) => Outcome::Kept(summary),
-            None => Outcome::Failed(format!("`{SUMMARY_FILE}` is damaged, and there is no record")),
+            Some(summary) => ReadRun::Kept(summary),
+            None => ReadRun::Failed(format!("`{SUMMARY_FILE}` is damaged, and there is no record")),
         };
     }
 
-    let sums = record_sums(&place.path);
+    let sums = record_sums(&folder.path);
     if let Some(summary) = kept.filter(|kept| is_of(kept, sums.as_ref())) {
-        return Outcome::Kept(summary);
+        return ReadRun::Kept(summary);
     }
 
-    let read = || -> anyhow::Result<Outcome> {
+    let read = || -> anyhow::Result<ReadRun> {
         // Its figures take a while, and are not wanted yet.
-        if RunDir::open(&place.path)?.read_run()?.is_running {
-            return Ok(Outcome::InProgress);
+        if RunDir::open(&folder.path)?.read_run()?.is_running {
+            return Ok(ReadRun::InProgress);
         }
 
-        let read = read_record(&place.path, sums)?;
+        let read = read_record(&folder.path, sums)?;
         // It may have been resumed meanwhile.
-        Ok(if read.is_running { Outcome::InProgress } else { Outcome::Recorded(read.summary) })
+        Ok(if read.is_running { ReadRun::InProgress } else { ReadRun::Recorded(read.summary) })
     };
-    read().unwrap_or_else(|error| Outcome::Failed(format!("{error:#}")))
+    read().unwrap_or_else(|error| ReadRun::Failed(format!("{error:#}")))
 }

@@ -1,4 +1,5 @@
-//! What is known of the runs in a folder. A run is read again when its `run.json` has changed.
+//! The runs in a folder, with what is known of each. A run is read again when its `run.json` has
+//! changed.
 //!
 //! Reading the results of 2,000 runs takes a while, so that one thread does it, the newest run
 //! first, and pages show what is known so far.
@@ -39,7 +40,7 @@ struct Runs {
     scanned_at_ns: Option<u64>,
 }
 
-/// What is known of a run.
+/// A run of the folder, as far as it was read.
 #[derive(Clone, Debug)]
 pub struct IndexedRun {
     /// The name of the directory.
@@ -47,7 +48,7 @@ pub struct IndexedRun {
     /// The path of the directory.
     pub path: PathBuf,
     stamp: Stamp,
-    /// What `run.json` says, or why it can't be read; `None`: not read yet.
+    /// The outline in `run.json`, or why it can't be read; `None`: not read yet.
     pub outline: Option<Result<Arc<Outline>, String>>,
     /// The results, or why they can't be read; `None`: not read yet.
     pub results: Option<Result<Arc<RunResults>, String>>,
@@ -69,7 +70,7 @@ impl IndexedRun {
     }
 }
 
-/// What differs once `run.json` was replaced.
+/// The identity of a `run.json`: another one has another stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -87,7 +88,7 @@ impl Stamp {
 }
 
 /// A part of a run that is to be read.
-enum Reading {
+enum RunPart {
     Outline,
     Results,
 }
@@ -240,23 +241,23 @@ impl Index {
         };
 
         match reading {
-            Reading::Outline => run.outline = Some(outline_of(&run.path)),
-            Reading::Results => run.results = Some(results_of(&run.path)),
+            RunPart::Outline => run.outline = Some(outline_of(&run.path)),
+            RunPart::Results => run.results = Some(results_of(&run.path)),
         }
 
         self.keep(&run);
     }
 }
 
-fn next_unread(runs: &Runs) -> Option<(IndexedRun, Reading)> {
+fn next_unread(runs: &Runs) -> Option<(IndexedRun, RunPart)> {
     let newest_first = || runs.by_name.values().rev();
     if let Some(run) = newest_first().find(|run| run.outline.is_none()) {
-        return Some((run.clone(), Reading::Outline));
+        return Some((run.clone(), RunPart::Outline));
     }
 
     let without_results =
         newest_first().find(|run| run.results.is_none() && run.has_readable_outline());
-    without_results.map(|run| (run.clone(), Reading::Results))
+    without_results.map(|run| (run.clone(), RunPart::Results))
 }
 
 fn is_anything_unread(runs: &Runs) -> bool {

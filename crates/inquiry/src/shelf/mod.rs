@@ -16,7 +16,7 @@ mod index;
 pub mod names;
 mod results;
 
-pub use folders::{Place, places, runs_in};
-pub use history::{Reading, read_all};
+pub use folders::{RunFolder, run_folders, runs_in};
+pub use history::{HistoryRuns, read_all};
 pub use index::{Index, IndexedRun, careful};
 pub use results::{RunResults, name, outline, results};

@@ -15,7 +15,7 @@ pub(super) struct Log {
     phases: Vec<Logged<Phase, PhaseResult>>,
 }
 
-/// What is tuned.
+/// The question of a tuning.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Question {
     #[serde(flatten)]

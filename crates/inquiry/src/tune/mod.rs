@@ -6,10 +6,10 @@
 mod log;
 mod phase;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use analysis::tune::{Goal, Next, Outcome, Phase, PhaseResult, next};
+use analysis::tune::{Goal, Next, Phase, PhaseResult, TuneOutcome, next};
 use plan::{Designed, Plan};
 use report::{TuneView, TunedFactor};
 use runner::PlanRequest;
@@ -19,7 +19,7 @@ use self::log::{Log, Question};
 use self::phase::Measuring;
 use crate::reading::unknown_step;
 use crate::search::{
-    Deadline, Measured, SearchLog, SearchPlace, SearchRuns, SearchedPlan, trust_option,
+    Deadline, OpenSearch, SearchLog, SearchPlace, SearchedPlan, TrialEnd, TrialLimits, trust_option,
 };
 
 /// A configuration to search for.
@@ -35,11 +35,9 @@ pub struct TuneRequest {
 
 /// A search for a configuration.
 pub struct Tuning<'a> {
-    directory: PathBuf,
-    log: Log,
+    opened: OpenSearch<'a, Log>,
     plan: Plan,
     designed: Designed,
-    place: SearchPlace<'a>,
 }
 
 impl<'a> Tuning<'a> {
@@ -62,8 +60,7 @@ impl<'a> Tuning<'a> {
 
         let log = Log::new(question);
         let name = format!("tune-{}", log.question.goal.step);
-        let directory = log.create(&place.base.results, &name)?;
-        Self::open(directory, log, place)
+        Self::of(OpenSearch::begin(log, &name, place)?)
     }
 
     /// Goes on with a tuning.
@@ -71,19 +68,16 @@ impl<'a> Tuning<'a> {
     /// # Errors
     /// The log can't be read or is not trusted, or its plan has changed.
     pub fn resume(directory: &Path, place: SearchPlace<'a>) -> anyhow::Result<Self> {
-        let log = Log::read(directory, place.is_trusted)?;
-        Self::open(directory.to_owned(), log, place)
+        Self::of(OpenSearch::resume(directory, place)?)
     }
 
-    /// Returns a tuning whose plan has not changed since it began.
-    fn open(directory: PathBuf, log: Log, place: SearchPlace<'a>) -> anyhow::Result<Self> {
-        log.refuse_changed_plan()?;
-        let plan = log.question.searched.parse()?;
+    fn of(opened: OpenSearch<'a, Log>) -> anyhow::Result<Self> {
+        let plan = opened.log.question.searched.parse()?;
         let Some(designed) = plan.designed.clone() else {
             return usage("the plan has no `[factors]`", "begin another tuning");
         };
 
-        Ok(Self { directory, log, plan, designed, place })
+        Ok(Self { opened, plan, designed })
     }
 
     /// Measures until there is a result; returns `None` if the time is up, or the operator
@@ -91,35 +85,33 @@ impl<'a> Tuning<'a> {
     ///
     /// # Errors
     /// A phase can't be measured, or the log can't be written.
-    pub fn search(&mut self, deadline: Deadline) -> anyhow::Result<Option<Outcome>> {
+    pub fn search(&mut self, deadline: Deadline) -> anyhow::Result<Option<TuneOutcome>> {
         // A run watches for signals, too, but one may come between two runs.
         let stop = runner::stop::watch()?;
         loop {
             if stop.load(SeqCst) {
                 return Ok(None);
             }
-            let phase = match next(self.designed.factors.len(), &self.log.ended()) {
+            let phase = match next(self.designed.factors.len(), &self.opened.log.ended()) {
                 Next::End(outcome) => return Ok(Some(outcome)),
                 Next::Measure(phase) => phase,
             };
 
-            (self.place.say)(&self.view().phase(&phase));
+            (self.opened.place.say)(&self.view().phase(&phase));
             let result = match self.measure(&phase, &stop, deadline)? {
-                Measured::Interrupted => return Ok(None),
-                Measured::Unusable(why) => anyhow::bail!(why),
-                Measured::Judged(result) => result,
+                TrialEnd::Interrupted => return Ok(None),
+                TrialEnd::Unusable(why) => anyhow::bail!(why),
+                TrialEnd::Judged(result) => result,
             };
 
-            (self.place.say)(&self.view().result(&result));
-            let index = self.log.begin(&phase);
-            self.log.trials_mut()[index].result = Some(result);
-            self.log.write(&self.directory)?;
+            (self.opened.place.say)(&self.view().result(&result));
+            self.opened.end(&phase, result)?;
         }
     }
 
     /// Returns the directory of the tuning.
     pub fn directory(&self) -> &Path {
-        &self.directory
+        &self.opened.directory
     }
 
     /// Returns the option, with a blank before it, without which this tuning is not resumed.
@@ -135,10 +127,10 @@ impl<'a> Tuning<'a> {
         }
 
         TuneView {
-            step: self.log.question.goal.step.clone(),
+            step: self.opened.log.question.goal.step.clone(),
             factors,
             target_count: self.designed.targets.len(),
-            ended: self.log.ended(),
+            ended: self.opened.log.ended(),
         }
     }
 
@@ -147,25 +139,12 @@ impl<'a> Tuning<'a> {
         phase: &Phase,
         stop: &AtomicBool,
         deadline: Deadline,
-    ) -> anyhow::Result<Measured<PhaseResult>> {
-        let logged = self.log.begin(phase);
-        let run = self.log.trials()[logged].run.clone();
-        let question = self.log.question.clone();
+    ) -> anyhow::Result<TrialEnd<PhaseResult>> {
+        let question = self.opened.log.question.clone();
         let measuring =
             Measuring { phase, question: &question, plan: &self.plan, designed: &self.designed };
-        let runs = SearchRuns {
-            place: self.place,
-            directory: &self.directory,
-            repeats_max: question.repeats_max,
-            stop,
-            deadline,
-        };
-
-        let log = &mut self.log;
-        runs.measure(&measuring, run.as_deref(), |name| {
-            log.trials_mut()[logged].run = Some(name.to_owned());
-            log.write(&self.directory)
-        })
+        let limits = TrialLimits { repeats_max: question.repeats_max, stop, deadline };
+        self.opened.measure(phase, &measuring, limits)
     }
 }
 

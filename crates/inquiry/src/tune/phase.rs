@@ -6,7 +6,7 @@ use analysis::tune::{Contender, Levels, Phase, PhaseResult, without};
 use anyhow::Context as _;
 use plan::{Designed, Plan};
 use record::{Run, RunDir};
-use runner::{PlanRequest, Repeats, RunOutcome, RunRequest};
+use runner::{PlanRequest, RepeatsRequest, RunOutcome, RunRequest};
 
 use super::log::Question;
 use crate::reading::retain_steps;
@@ -44,7 +44,7 @@ impl Measurement for Measuring<'_> {
         let plan = Some(self.question.searched.plan.clone());
         Ok(RunRequest {
             plan: PlanRequest { plan, sets },
-            repeats: Some(Repeats::Count(repeats)),
+            repeats: Some(RepeatsRequest::Count(repeats)),
             ..RunRequest::default()
         })
     }

@@ -24,7 +24,7 @@ pub enum DraftWorkload {
 /// Exact cells of a plan to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DraftExact {
-    /// What is simulated beside instructions; `None`: nothing that is named.
+    /// The simulation beside the counting of instructions; `None`: the draft names none.
     pub simulate: Option<Simulate>,
 }
 

@@ -7,9 +7,9 @@
 mod insert;
 mod kv;
 mod load;
-mod sysbench;
+pub mod sysbench;
 mod targets;
-mod transactions;
+pub mod transactions;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -20,10 +20,10 @@ pub use words::{Engine, IndexStatements, Limits, Placement, SystemCallSet};
 pub use self::insert::*;
 pub use self::kv::*;
 pub use self::load::*;
-pub use self::sysbench::*;
+pub use self::sysbench::{Sysbench, SysbenchStep, SysbenchStepKind};
 pub use self::targets::*;
-pub use self::transactions::*;
-use crate::reader::Resolved;
+pub use self::transactions::{Transactions, TransactionsStep, TransactionsStepKind};
+use crate::text::diagnostic::Place;
 
 /// Everything that a run needs to know, from a plan file, `--set` arguments and defaults.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,12 +41,16 @@ pub struct Plan {
     /// The turns that the targets of a repeat take within each step; `None` if each cell is
     /// measured alone.
     pub turns: Option<TurnLength>,
-    /// What a target does between its turns.
+    /// The state of a target between its turns.
     pub idle: Idle,
     /// The processors on which connections and servers run.
     pub placement: Placement,
     /// The index in `targets` of the target that the others are compared with.
+    ///
+    /// With several [`Self::bases`], it is that of the first group.
     pub base: usize,
+    /// The bases of engines and builds, in the order of the plan; none if all targets have the same.
+    pub bases: Vec<GroupBase>,
     /// The targets are one and its twin, the same build with the same config, to measure noise.
     pub against_itself: bool,
     /// The seed of all data and random choices.
@@ -57,8 +61,8 @@ pub struct Plan {
     pub keep_data: bool,
     /// Cells that need the same database share one load.
     pub reuse: Reuse,
-    /// What the disk of the databases can do for a program alone is measured before the first cell
-    /// and after the last.
+    /// The disk of the databases is measured without a database, before the first cell and after
+    /// the last.
     pub disk_floor: bool,
     /// The engine's system calls that each measured step counts.
     pub system_calls: SystemCallSet,
@@ -89,6 +93,19 @@ pub struct Plan {
     pub resolved: Vec<Resolved>,
 }
 
+/// One value of the plan, as listings show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The dotted key: `workload.insert.initial-rows`.
+    pub key: String,
+    /// The value in the plan's notation.
+    pub value: String,
+    /// The origin, as listings show it: `default`, `plan:3:14`, `--set`.
+    pub origin: String,
+    /// The place, for a [`Diagnostic`](crate::Diagnostic).
+    pub place: Place,
+}
+
 /// Commands of a shell that run on this host before and after each step of each cell, outside of
 /// measured time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +128,7 @@ pub enum TurnLength {
 }
 
 named_enum! {
-    /// What a target does between its turns.
+    /// The state of a target between its turns.
     pub enum Idle {
         /// Its processes are frozen, so that its background work falls into its own turns.
         Frozen = "frozen",
@@ -149,12 +166,12 @@ pub struct Exact {
     pub operations: u64,
     /// The operations of each connection before those.
     pub warmup: u64,
-    /// What is simulated beside instructions.
+    /// The simulation beside the counting of instructions.
     pub simulate: Simulate,
 }
 
 named_enum! {
-    /// What is simulated beside instructions.
+    /// A simulation beside the counting of instructions.
     pub enum Simulate {
         /// Nothing.
         Nothing = "nothing",

@@ -239,6 +239,15 @@ pub struct Target {
     pub load_with: Option<usize>,
 }
 
+/// The target that those of an engine or of a build are compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupBase {
+    /// The name of the engine or of the build.
+    pub group: String,
+    /// Index in the plan's targets.
+    pub target: usize,
+}
+
 /// A designed experiment: its targets tell the effects of factors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Designed {

@@ -26,7 +26,7 @@ use crate::timing::percentile;
 /// The most reads in progress that can be measured.
 pub const FLOOR_DEPTH_MAX: u32 = 1024;
 
-/// What is measured, and where.
+/// The reads and writes to measure, and their directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FloorRequest<'a> {
     /// The directory whose storage is measured. It must exist.

@@ -47,7 +47,7 @@ pub(super) fn measure(
                 }
                 let load = ReadLoad { file: &file, depth, block_bytes, time: request.time, stop };
                 match load.measure(mode, request.file_bytes) {
-                    Ok(Reading { rate, is_from_storage: true }) => {
+                    Ok(ReadRate { rate, is_from_storage: true }) => {
                         floor.reads.push(ReadFloor { depth, block_bytes, mode, rate });
                     }
                     Ok(_) => floor.notes.push(format!(
@@ -100,14 +100,14 @@ struct ReadLoad<'a> {
 }
 
 /// A rate of reads.
-struct Reading {
+struct ReadRate {
     rate: IoRate,
     /// The reads were not answered from memory.
     is_from_storage: bool,
 }
 
 impl ReadLoad<'_> {
-    fn measure(&self, mode: IoMode, file_bytes: u64) -> io::Result<Reading> {
+    fn measure(&self, mode: IoMode, file_bytes: u64) -> io::Result<ReadRate> {
         set_mode(self.file, mode)?;
         fadvise(self.file, 0, None, Advice::Random)?;
         fadvise(self.file, 0, None, Advice::DontNeed)?;
@@ -120,7 +120,7 @@ impl ReadLoad<'_> {
         let read = (rate.count * u64::from(self.block_bytes)) as f64;
         let from_storage = before.zip(after).map(|(before, after)| (after - before) as f64);
         let is_from_storage = from_storage.is_some_and(|bytes| bytes >= FROM_STORAGE * read);
-        Ok(Reading { rate, is_from_storage })
+        Ok(ReadRate { rate, is_from_storage })
     }
 
     /// Lets each thread read blocks of its own, until the time is up or it has read them all.

@@ -27,7 +27,8 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use words::SystemCallCounts;
 
-use crate::source::{Proc, process_tree, threads_of};
+use crate::processes::{process_tree, threads_of};
+use crate::source::Proc;
 
 /// The directories in which tracefs may be mounted.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -39,7 +40,7 @@ const FILES_WANTED: u64 = 65_536;
 /// The number of times that counters are attached, if threads begin meanwhile.
 const ATTEMPTS: usize = 10;
 
-/// What to do if the kernel refuses to count.
+/// The remedy if the kernel refuses to count.
 const PERMISSION_HELP: &str =
     "run as root, or with the capability PERFMON and a tracefs that this user can read";
 

@@ -42,7 +42,7 @@ pub(super) struct Dump {
     pub(super) graph: WorkGraph,
 }
 
-/// What is wrong in a file.
+/// A mistake in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Damage {
     /// The line, from 1.
@@ -64,7 +64,7 @@ pub(super) fn parse(text: &str, names: &mut FunctionNames) -> Result<Dump, Damag
     parser.finish().map_err(|what| Damage { line: line_count.max(1), what })
 }
 
-/// What the next line with numbers means.
+/// The meaning of the next line with numbers.
 #[derive(Clone, Copy, Default)]
 enum Expected {
     /// The costs of the current function itself.
@@ -79,7 +79,7 @@ enum Expected {
 /// A function as a file names it.
 struct NamedFunction {
     index: usize,
-    /// Whether the function was already running when this call of it began.
+    /// The function was already running when this call of it began.
     is_recursive: bool,
 }
 

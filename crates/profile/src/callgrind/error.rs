@@ -81,7 +81,7 @@ pub enum WorkError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The mistake.
         what: String,
     },
     /// The run was stopped.

@@ -54,7 +54,7 @@ const LOGS: &str = "log.";
 /// The functions of the C library that fork. The first ones call the last one.
 const FORKS: [&str; 4] = ["fork", "__fork", "__libc_fork", "_Fork"];
 
-/// What callgrind does beside counting instructions and calls.
+/// Options of callgrind beside counting instructions and calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Simulates the processor's caches and its prediction of branches.

@@ -23,8 +23,8 @@ const ROUNDS_MAX: usize = 10_000;
 /// exactly the instructions of the whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Split {
-    /// What ran below calls of the engine. The calls that enter the engine are not in the graph,
-    /// so that the functions that they call are the outermost.
+    /// The work below calls of the engine. The calls that enter the engine are not in the graph, so
+    /// that the functions that they call are the outermost.
     pub engine: WorkGraph,
     /// The rest. Costs of calls are without what the engine did in them.
     pub client: WorkGraph,

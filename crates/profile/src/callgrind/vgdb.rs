@@ -17,9 +17,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{PIPES, WorkError};
 
-/// How often a process is looked at that has not yet answered.
+/// The pause between two looks at a process that has not yet answered.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(20);
-/// How often to look whether a `vgdb` that was asked to end has ended: for two seconds.
+/// The number of looks whether a `vgdb` that was asked to end has ended: for two seconds.
 const END_LOOKS: u32 = 100;
 
 /// The user that `vgdb` runs as.
@@ -68,7 +68,7 @@ pub(super) struct Asker<'a> {
 /// The answer of a process.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// What callgrind printed.
+    /// The output of callgrind.
     Printed(String),
     /// The process has ended.
     Gone,
@@ -272,8 +272,8 @@ impl Drop for Question {
     }
 }
 
-/// What the names of a process's pipes contain: the process `12` of `joe` on `db` has the pipe
-/// `vgdb-from-vgdb-to-12-by-joe-on-db`.
+/// The user and the host in the names of a process's pipes: the process `12` of `joe` on `db` has
+/// the pipe `vgdb-from-vgdb-to-12-by-joe-on-db`.
 struct Pipes {
     user: String,
     host: String,
@@ -289,7 +289,7 @@ impl Pipes {
     }
 }
 
-/// What a process is.
+/// The state of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Callgrind,
@@ -371,17 +371,17 @@ mod tests {
         assert!(status.unwrap().success());
     }
 
-    /// What the `vgdb` of a [`Place`] creates when it is asked to end.
+    /// The file that the `vgdb` of a [`StuckVgdb`] creates when it is asked to end.
     const LET_GO: &str = "let-go";
 
     /// A folder with a `vgdb` that stops the process and never answers, and a process that looks
     /// like callgrind.
-    struct Place {
+    struct StuckVgdb {
         folder: tempfile::TempDir,
         process: Child,
     }
 
-    impl Place {
+    impl StuckVgdb {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let program = folder.path().join("callgrind-sleep");
@@ -421,7 +421,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for StuckVgdb {
         fn drop(&mut self) {
             let _ = self.process.kill();
             let _ = self.process.wait();
@@ -430,7 +430,7 @@ mod tests {
 
     #[test]
     fn a_process_that_does_not_answer_is_an_error_and_goes_on() {
-        let place = Place::new();
+        let place = StuckVgdb::new();
         let error = place.ask(Duration::from_millis(300), &AtomicBool::new(false)).unwrap_err();
         assert!(matches!(error, WorkError::Silent { request: "dump", .. }), "{error}");
         assert_ne!(place.state(), 'T');
@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     fn a_stopped_run_waits_for_no_answer() {
-        let place = Place::new();
+        let place = StuckVgdb::new();
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let asked = scope.spawn(|| place.ask(Duration::from_secs(1000), &stop));
@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn the_pipes_of_a_process_tell_its_user_and_host() {
-        let place = Place::new();
+        let place = StuckVgdb::new();
         let pipes = Pipes::of(place.process.id(), place.folder.path()).unwrap().unwrap();
         assert_eq!((pipes.user.as_str(), pipes.host.as_str()), ("joe-on-a", "b"));
         assert!(Pipes::of(1, place.folder.path()).unwrap().is_none());

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 use words::{Limit, Setting, UnmetOption};
 
-use super::{Failure, KeptDatabase, Status, StepFile};
-use crate::CellKey;
+use super::{CellKey, Failure, KeptDatabase, Status, StepFile};
 
 /// `cell.json`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

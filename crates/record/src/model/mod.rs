@@ -3,6 +3,7 @@
 //! nanoseconds since the step began, wall-clock times are nanoseconds since 1970 UTC.
 
 mod cell;
+mod cell_key;
 mod database;
 mod imported;
 mod run;
@@ -11,12 +12,13 @@ mod step;
 use serde::{Deserialize, Serialize};
 
 pub use cell::{Cell, ServerHost, StepNotApplicable};
+pub use cell_key::CellKey;
 pub use database::{KeptDatabase, PageCache};
 pub use imported::{ImportedFile, ImportedRun, ImportedStep};
 pub use run::{
     AloneStep, Assay, Build, BuiltCommit, BuiltPatch, CellRef, ClientHost, Design, DesignFactor,
-    DesignedTarget, FactDifference, FileHash, Host, Invocation, Plan, PlanFile, RateSearch,
-    ResolvedValue, Run, Target, WorkloadSteps,
+    DesignedTarget, FactDifference, FileHash, GroupBase, Host, Invocation, Plan, PlanFile,
+    RateSearch, ResolvedValue, Run, Target, WorkloadSteps,
 };
 pub use step::{
     Cpu, LoadPause, RankLoad, Settle, Step, StepCommand, StepKind, StepProfile, StepWork,

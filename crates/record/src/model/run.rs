@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use words::{DeclaredOption, DiskFloor, FsyncLatency, Warning};
 
-use super::{ImportedRun, Status, StepFile};
-use crate::CellKey;
+use super::{CellKey, ImportedRun, Status, StepFile};
+use crate::format::FormatVersion;
+use crate::layout::{CELLS, file_name_of};
 
 /// `run.json`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The format of the whole directory; see [`crate::FORMAT`].
-    pub format: crate::FormatVersion,
+    pub format: FormatVersion,
     /// A globally unique identifier.
     pub id: String,
     /// The Assay that started it.
@@ -37,8 +38,11 @@ pub struct Run {
     pub builds: Vec<Build>,
     /// The targets, in the plan's order.
     pub targets: Vec<Target>,
-    /// The target that the others are compared with.
+    /// The target that the others are compared with. With several [`Self::bases`], it is the first.
     pub base: String,
+    /// The bases of engines and builds; none if all targets have the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bases: Vec<GroupBase>,
     /// The design that made the targets; `None` if the plan lists them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<Design>,
@@ -83,10 +87,73 @@ impl Run {
         base.or(measured.first()).copied()
     }
 
+    /// Returns the target that a target is compared with: the base of its build, or else of its
+    /// engine. `None` if the run has several bases, and none of them is for the target.
+    pub fn base_of(&self, target: &Target) -> Option<&str> {
+        if self.bases.is_empty() {
+            return Some(&self.base);
+        }
+        Some(&self.group_of(target)?.target)
+    }
+
+    /// Returns the one of several bases with which a target is compared. A build is more specific
+    /// than its engine.
+    pub fn group_of(&self, target: &Target) -> Option<&GroupBase> {
+        let find = |name: &str| self.bases.iter().find(|base| base.group == name);
+        find(&target.build).or_else(|| find(&target.engine))
+    }
+
+    /// Returns whether other targets are compared with a target.
+    pub fn is_base(&self, target: &str) -> bool {
+        if self.bases.is_empty() {
+            return target == self.base;
+        }
+        self.bases.iter().any(|base| base.target == target)
+    }
+
+    /// Replaces each base that was not measured: see [`Self::measured_base`]. Groups of targets of
+    /// which none was measured lose their base.
+    pub fn replace_unmeasured_bases(&mut self, is_measured: impl Fn(&str) -> bool) {
+        if self.bases.is_empty() {
+            if let Some(base) = self.measured_base(is_measured) {
+                self.base = base.to_owned();
+            }
+            return;
+        }
+
+        let mut bases = self.bases.clone();
+        bases.retain_mut(|base| {
+            let of_group =
+                |target: &&Target| self.group_of(target).is_some_and(|own| own.group == base.group);
+            let names = self.targets.iter().filter(of_group).map(|target| &target.name);
+            let measured: Vec<&String> = names.filter(|name| is_measured(name)).collect();
+            if !measured.contains(&&base.target)
+                && let Some(first) = measured.first()
+            {
+                base.target = (*first).clone();
+            }
+            !measured.is_empty()
+        });
+
+        if let Some(first) = bases.first() {
+            self.base = first.target.clone();
+            self.bases = bases;
+        }
+    }
+
     /// Returns whether the run has a cell of a target.
     pub fn has_cell_of(&self, target: &str) -> bool {
         self.cells.iter().any(|cell| cell.key.target == target)
     }
+}
+
+/// The target that those of an engine or of a build are compared with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupBase {
+    /// The name of the engine or of the build.
+    pub group: String,
+    /// The target.
+    pub target: String,
 }
 
 /// A designed experiment, whose targets together tell the effects of factors.
@@ -421,6 +488,47 @@ pub struct CellRef {
     pub workload: String,
     /// The cell's directory, relative to the run's.
     pub path: String,
+}
+
+impl CellRef {
+    /// Returns a measured cell with its directory.
+    pub fn new(
+        target: &str,
+        workload: &str,
+        variant: Option<&str>,
+        clients: u32,
+        repeat: u32,
+    ) -> Self {
+        Self::of(CellKey::new(target, variant, clients, repeat), workload)
+    }
+
+    /// Returns a cell with its directory: `cells/TARGET/[VARIANT/]cCLIENTS/rREPEAT`, with another
+    /// letter for `r` if it is not measured: see [`words::CellKind::letter`].
+    pub fn of(key: CellKey, workload: &str) -> Self {
+        let variant_directory = match &key.variant {
+            Some(variant) => format!("{}/", file_name_of(variant)),
+            None => String::new(),
+        };
+
+        let letter = key.kind.letter();
+        Self {
+            workload: workload.to_owned(),
+            path: format!(
+                "{CELLS}/{}/{variant_directory}c{}/{letter}{}",
+                file_name_of(&key.target),
+                key.clients,
+                key.repeat
+            ),
+            key,
+        }
+    }
+
+    /// Returns the name of the cell, `TARGET/[VARIANT/]cCLIENTS/rREPEAT`, which is its directory
+    /// below `cells/`.
+    pub fn name(&self) -> &str {
+        let below = self.path.strip_prefix(CELLS);
+        below.map_or(&self.path, |name| name.trim_start_matches('/'))
+    }
 }
 
 /// The machine that a run ran on. Unknown facts are absent.

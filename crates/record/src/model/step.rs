@@ -8,8 +8,7 @@ use words::{
     WorkPart,
 };
 
-use super::{Failure, ImportedStep, Status, StepFile};
-use crate::CellKey;
+use super::{CellKey, Failure, ImportedStep, Status, StepFile};
 
 /// `step.json`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -307,13 +306,13 @@ pub struct StepCommand {
     pub ended: String,
     /// The duration.
     pub took_ns: u64,
-    /// What it printed, or the end of that.
+    /// The output, or its end.
     pub output: String,
     /// The size of all that it printed, in bytes.
     pub output_bytes: u64,
 }
 
-/// What callgrind counted in a step. Functions and their calls are in `work_functions.parquet` and
+/// The counts of callgrind in a step. Functions and their calls are in `work_functions.parquet` and
 /// `work_calls.parquet`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepWork {

@@ -6,11 +6,12 @@ use std::path::Path;
 use record::{
     AloneStep, Assay, Build, BuiltCommit, BuiltPatch, Cell, CellDir, CellRef, Check, Connection,
     ConnectionState, Counter, Cpu, DeclaredOption, Design, DesignFactor, DesignedTarget, DiskFloor,
-    FORMAT, FactDifference, Failure, FileHash, FsyncLatency, Host, HostColumn, ImportedFile,
-    ImportedRun, ImportedStep, IntervalRow, Invocation, IoMode, IoRate, Limit, LoadPause, OpRole,
-    Ops, OptionStatus, Plan, PlanFile, RateSearch, ReadFloor, ResolvedValue, Role, Run, RunDir,
-    ServerHost, Setting, SettingRole, Settle, Status, Step, StepKind, StorageSize, SyncFloor,
-    SyncPlace, Target, UnmetOption, Warning, WorkloadSteps, latency_histogram,
+    FORMAT, FactDifference, Failure, FileHash, FsyncLatency, GroupBase, Host, HostColumn,
+    ImportedFile, ImportedRun, ImportedStep, IntervalRow, Invocation, IoMode, IoRate, Limit,
+    LoadPause, OpRole, Ops, OptionStatus, Plan, PlanFile, RateSearch, ReadFloor, ResolvedValue,
+    Role, Run, RunDir, ServerHost, Setting, SettingRole, Settle, Status, Step, StepKind,
+    StorageSize, SyncFloor, SyncPlace, Target, UnmetOption, Warning, WorkloadSteps,
+    latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -57,6 +58,7 @@ pub fn run() -> Run {
         }],
         targets: vec![target()],
         base: "bundled.base".into(),
+        bases: vec![GroupBase { group: "sqlite".into(), target: "bundled.base".into() }],
         design: Some(Design {
             kind: "full".into(),
             factors: vec![DesignFactor {

@@ -28,7 +28,7 @@ pub enum JudgementOutcome {
 pub struct Judgement {
     /// The target, with its variant and clients; for what concerns all targets, a word for that.
     pub subject: String,
-    /// What was judged: the step and the metric, or the requirement.
+    /// The subject: the step and the metric, or the requirement.
     pub what: String,
     /// The outcome.
     pub outcome: JudgementOutcome,

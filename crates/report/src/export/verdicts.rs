@@ -108,24 +108,41 @@ fn each(samples: &[Sample]) -> SheetValue {
 
 /// Formats all verdicts as CSV.
 pub fn compared_csv(comparison: &Comparison<'_>) -> String {
-    csv_text(verdict_table(comparison, None, Form::Csv, Vec::new()))
+    csv_text(verdict_table(std::slice::from_ref(comparison), None, Form::Csv, Vec::new()))
 }
 
-/// Writes one line per comparison, for the targets of one engine or of all, with all digits. The
-/// column `unit` is the unit of base and target; ratios have none. A target that reached no step
-/// has a line without step and metric. Returns the sink.
+/// Writes one line per comparison, for the targets of one engine or of all, with all digits. Each of
+/// `comparisons` has a base of its own, and all are of the same runs. The column `unit` is the unit
+/// of base and target; ratios have none. A target that reached no step has a line without step and
+/// metric. Returns the sink.
 ///
 /// # Errors
 /// Fails if the sink can't be written.
 pub fn verdict_table<W: Write + Send>(
-    comparison: &Comparison<'_>,
+    comparisons: &[Comparison<'_>],
     engine: Option<&str>,
     form: Form,
     sink: W,
 ) -> io::Result<W> {
-    let compared = comparison.compared;
-    let runs: Vec<&Run> = comparison.runs.iter().map(|compared| compared.run).collect();
+    let runs = comparisons.first().map_or(&[][..], |comparison| comparison.runs);
+    let runs: Vec<&Run> = runs.iter().map(|compared| compared.run).collect();
 
+    let like = line(LineContext::default(), &ComparedStep::default());
+    let mut sheet = Sheet::new(form, "verdicts", &like, &runs, sink)?;
+    for comparison in comparisons {
+        add_lines(&mut sheet, comparison, &runs, engine)?;
+    }
+    sheet.finish()
+}
+
+/// Writes one line per comparison with one base.
+fn add_lines<W: Write + Send>(
+    sheet: &mut Sheet<W>,
+    comparison: &Comparison<'_>,
+    runs: &[&Run],
+    engine: Option<&str>,
+) -> io::Result<()> {
+    let compared = comparison.compared;
     let measured: HashMap<(CellKey, &str), &Row> = comparison
         .figures
         .rows
@@ -136,8 +153,6 @@ pub fn verdict_table<W: Write + Send>(
     let never_measured: Vec<ComparedStep> =
         never_measured(comparison).iter().map(|cells| without_steps(comparison, cells)).collect();
 
-    let like = line(LineContext::default(), &ComparedStep::default());
-    let mut sheet = Sheet::new(form, "verdicts", &like, &runs, sink)?;
     for row in compared.rows.iter().chain(&never_measured) {
         let step = measured.get(&(row.cell.clone(), row.step.as_str())).copied();
         let engine_of_row = match step {
@@ -149,7 +164,7 @@ pub fn verdict_table<W: Write + Send>(
         }
 
         let context = LineContext {
-            runs: &runs,
+            runs,
             targets: Some(TargetPair { base: &compared.base, target: &row.cell.target }),
             engine: engine_of_row,
             measured: step,
@@ -157,7 +172,7 @@ pub fn verdict_table<W: Write + Send>(
         };
         sheet.push(&line(context, row))?;
     }
-    sheet.finish()
+    Ok(())
 }
 
 /// Returns the engine that a target was to run on.

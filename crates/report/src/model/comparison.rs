@@ -1,4 +1,4 @@
-//! What is compared, with the records that are shown beside it.
+//! A comparison, with the records that are shown beside it.
 //!
 //! A report of one run and `assay compare` of several show the same things. So both make a
 //! [`Comparison`], and no table or sentence asks which of them it is for.
@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use analysis::{
     compare::{
-        CompareOptions, Compared, ComparedStep, EFFECT, Effects, Pairing, Sample, compare, costs,
-        designed_effects, effects,
+        CompareOptions, Compared, ComparedStep, EFFECT, Effects, Pairing, Sample, THROUGHPUT,
+        compare, costs, designed_effects, effects, groups_by_base,
     },
     explain::{Finding, explain},
     figures::Figures,
@@ -74,22 +74,24 @@ pub fn effects_of_matrices(figures: &Figures, options: &CompareOptions) -> Effec
     effects(figures, found.of_full_matrices(), options)
 }
 
-/// Returns the run with a base that has figures: see [`Run::measured_base`].
+/// Returns the run with bases that have figures: see [`Run::replace_unmeasured_bases`].
 pub(crate) fn with_measured_base<'r>(run: &'r Run, figures: &Figures) -> Cow<'r, Run> {
     let has_figures = |target: &str| {
         let exact = figures.exact.iter().map(|step| &step.row);
         figures.rows.iter().chain(exact).any(|row| row.cell.target == target)
     };
-    match run.measured_base(has_figures) {
-        Some(base) if base != run.base => Cow::Owned(Run { base: base.to_owned(), ..run.clone() }),
-        _ => Cow::Borrowed(run),
+    let mut measured = run.clone();
+    measured.replace_unmeasured_bases(has_figures);
+    if (&measured.base, &measured.bases) == (&run.base, &run.bases) {
+        return Cow::Borrowed(run);
     }
+    Cow::Owned(measured)
 }
 
 /// The comparison of the targets of one run, and the explanations of the changes.
 pub(crate) struct Explained<'a> {
-    run: &'a Run,
-    figures: &'a Figures,
+    run: Cow<'a, Run>,
+    figures: Cow<'a, Figures>,
     pub compared: Compared,
     effects: Effects,
     pub findings: Vec<Finding>,
@@ -98,29 +100,120 @@ pub(crate) struct Explained<'a> {
 impl<'a> Explained<'a> {
     /// Compares the targets of a run with its base by the rules of `assay compare`.
     pub(crate) fn new(run: &'a Run, figures: &'a Figures) -> Self {
+        Self::of(Cow::Borrowed(run), Cow::Borrowed(figures))
+    }
+
+    fn of(run: Cow<'a, Run>, figures: Cow<'a, Figures>) -> Self {
         let options = CompareOptions {
             base: run.base.clone(),
             effect: figures.effect.unwrap_or(EFFECT),
-            metrics: costs(figures),
+            metrics: costs(&figures),
             ..CompareOptions::default()
         };
 
-        let compared = compare(figures, &options);
-        let effects = effects_of_matrices(figures, &options);
-        let findings = explain(figures, &compared);
+        let compared = compare(&figures, &options);
+        let effects = effects_of_matrices(&figures, &options);
+        let findings = explain(&figures, &compared);
 
         Self { run, figures, compared, effects, findings }
     }
 
     pub(crate) fn comparison(&self) -> Comparison<'_> {
         Comparison {
-            run: self.run,
+            run: &self.run,
             runs: &[],
-            figures: self.figures,
+            figures: &self.figures,
             compared: &self.compared,
             effects: &self.effects,
             findings: &self.findings,
         }
+    }
+}
+
+/// The comparisons of a run: one, or one for each engine or build that has a base of its own.
+pub(crate) struct ExplainedGroups<'a> {
+    groups: Vec<ExplainedGroup<'a>>,
+    /// All targets with the base of the first group; `None` if there is one group.
+    across: Option<Across>,
+}
+
+struct ExplainedGroup<'a> {
+    /// The engine or build; `None` if all targets have one base.
+    name: Option<String>,
+    explained: Explained<'a>,
+}
+
+/// The comparison of one of the groups of a run.
+#[derive(Clone, Copy)]
+pub(crate) struct ComparedGroup<'a> {
+    /// The engine or build; `None` if all targets have one base.
+    pub name: Option<&'a str>,
+    pub comparison: Comparison<'a>,
+}
+
+impl<'a> ExplainedGroups<'a> {
+    /// Compares the targets of a run with their bases.
+    pub(crate) fn new(run: &'a Run, figures: &'a Figures) -> Self {
+        if run.bases.is_empty() {
+            let explained = Explained::new(run, figures);
+            let groups = vec![ExplainedGroup { name: None, explained }];
+            return Self { groups, across: None };
+        }
+
+        let divided = groups_by_base(run.clone(), figures.clone());
+        let groups = divided.into_iter().map(|group| ExplainedGroup {
+            name: group.name,
+            explained: Explained::of(Cow::Owned(group.run), Cow::Owned(group.figures)),
+        });
+        let options = CompareOptions {
+            base: run.base.clone(),
+            effect: figures.effect.unwrap_or(EFFECT),
+            ..CompareOptions::default()
+        };
+        Self { groups: groups.collect(), across: Some(Across::new(figures, options)) }
+    }
+
+    /// Returns the comparison of each group, in the order of the plan.
+    pub(crate) fn all(&self) -> Vec<ComparedGroup<'_>> {
+        let groups = self.groups.iter().map(|group| ComparedGroup {
+            name: group.name.as_deref(),
+            comparison: group.explained.comparison(),
+        });
+        groups.collect()
+    }
+
+    /// Returns the comparison of all targets with one base; `None` if it is the only one.
+    pub(crate) fn across(&'a self, run: &'a Run, figures: &'a Figures) -> Option<Comparison<'a>> {
+        Some(self.across.as_ref()?.comparison(run, figures))
+    }
+}
+
+/// The throughput of all targets of several groups, compared with the base of the first group.
+#[derive(Clone, Debug)]
+pub struct Across {
+    compared: Compared,
+    effects: Effects,
+}
+
+impl Across {
+    /// Compares the throughput of all targets with the base of the options. Causes are sought only
+    /// within a group.
+    pub fn new(figures: &Figures, options: CompareOptions) -> Self {
+        let options = CompareOptions {
+            metrics: Vec::new(),
+            shown_metrics: Vec::new(),
+            requirements: Vec::new(),
+            ..options
+        };
+        let mut compared = compare(figures, &options);
+        compared.rows.retain(|row| row.metric == THROUGHPUT);
+        Self { compared, effects: Effects::default() }
+    }
+
+    /// Returns the comparison with the records that it was made of.
+    pub fn comparison<'a>(&'a self, run: &'a Run, figures: &'a Figures) -> Comparison<'a> {
+        let Self { compared, effects } = self;
+        Comparison { run, runs: &[], figures, compared, effects, findings: &[] }
     }
 }
 

@@ -164,7 +164,7 @@ pub(crate) fn of_tests<'m, 'a>(
     let grids = matrix.groups().enumerate().map(|(number, lines)| {
         let label = matrix.group_label(lines);
         let mut sorted: Vec<&CellLine<'_>> = lines.iter().collect();
-        sorted.sort_by_key(|line| line.cell.target != matrix.base);
+        sorted.sort_by_key(|line| !matrix.is_base(&line.cell.target));
 
         let are_whole = lines.len() <= WHOLE_HEADS_MAX
             && lines.iter().all(|line| line.cell.target.len() <= WHOLE_HEAD_MAX);

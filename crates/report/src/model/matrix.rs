@@ -1,9 +1,9 @@
 //! The figures as a matrix: one line per cell of the plan, one column per step.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::{
-    counted,
+    counted, distinct,
     figures::{Figures, MainOperation, Row, UnfinishedCell},
 };
 use record::{CellKey, Run, Status, StepKind};
@@ -162,8 +162,10 @@ fn line_of<'l, 'a>(
 /// All lines and steps of a report.
 #[derive(Clone, Debug)]
 pub(crate) struct Matrix<'a> {
-    /// The target that others are compared with.
+    /// The target that others are compared with; of several bases the first.
     pub base: &'a str,
+    /// The base of each target, if there are several bases.
+    bases: BTreeMap<&'a str, &'a str>,
     /// All reported steps, including settle steps.
     pub steps: Vec<StepHead<'a>>,
     /// The steps that no table or chart has.
@@ -205,7 +207,11 @@ impl<'a> Matrix<'a> {
             all_steps.iter().any(|step| step.reported && step.kind != StepKind::Settle);
         let (steps, unreported) =
             all_steps.into_iter().partition(|step| step.reported || !has_results);
-        Self { base: &run.base, steps, unreported, lines, keys }
+        let mut bases = BTreeMap::new();
+        for target in run.targets.iter().filter(|_| !run.bases.is_empty()) {
+            bases.extend(run.base_of(target).map(|base| (target.name.as_str(), base)));
+        }
+        Self { base: &run.base, bases, steps, unreported, lines, keys }
     }
 
     /// Returns the steps that have a throughput.
@@ -270,7 +276,7 @@ impl<'a> Matrix<'a> {
     /// Returns the line that `line` is compared with: the base with the same clients and repeat,
     /// preferably of the same run.
     pub(crate) fn base_of(&self, line: &CellLine<'_>) -> Option<&CellLine<'a>> {
-        let wanted = line.cell.of_target(self.base);
+        let wanted = line.cell.of_target(self.base_name(&line.cell.target)?);
         let mut candidates = self.lines.iter().filter(|base| *base.cell == wanted);
         let first = candidates.next()?;
         if first.run == line.run {
@@ -279,9 +285,27 @@ impl<'a> Matrix<'a> {
         candidates.find(|base| base.run == line.run).or(Some(first))
     }
 
+    /// Returns the target that a target is compared with; `None` if there is none.
+    fn base_name(&self, target: &str) -> Option<&'a str> {
+        if self.bases.is_empty() { Some(self.base) } else { self.bases.get(target).copied() }
+    }
+
+    /// Returns whether others are compared with a target.
+    pub(crate) fn is_base(&self, target: &str) -> bool {
+        self.base_name(target) == Some(target)
+    }
+
+    /// Returns the names of the bases.
+    pub(crate) fn base_names(&self) -> String {
+        if self.bases.is_empty() {
+            return self.base.to_owned();
+        }
+        distinct(self.bases.values().copied()).join(" and ")
+    }
+
     /// Returns true if a line is compared with one of the base.
     pub(crate) fn is_other(&self, line: &CellLine<'_>) -> bool {
-        line.cell.target != self.base && self.base_of(line).is_some()
+        !self.is_base(&line.cell.target) && self.base_of(line).is_some()
     }
 
     /// Returns true if cells were measured more than once.

@@ -1,4 +1,5 @@
-//! What is shown, before it is a table: lines, steps and names, and the table itself as data.
+//! Everything that is shown, before it is a table: lines, steps and names, and the table itself as
+//! data.
 //!
 //! A plan has cells and steps, a reader wants rows and columns. Which of them are rows depends on
 //! how many there are, and a target's name on what all targets share. These decisions are made

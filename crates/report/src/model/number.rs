@@ -49,6 +49,15 @@ pub(crate) fn with_microseconds(text: &str) -> String {
     words.join(" ")
 }
 
+/// Joins names: `a, b and c`.
+pub(crate) fn enumerated(names: &[impl AsRef<str>]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.as_slice() {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        names => names.concat(),
+    }
+}
+
 /// Joins at most `most` texts, and counts the others: `a, b and 3 more`.
 pub(crate) fn listed<T: AsRef<str>>(texts: &[T], most: usize, separator: &str) -> String {
     let shown: Vec<&str> = texts.iter().take(most).map(AsRef::as_ref).collect();

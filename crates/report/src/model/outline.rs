@@ -1,4 +1,4 @@
-//! What a list of runs says of each: from `run.json` alone, without the figures.
+//! The outline of a run in a list: from `run.json` alone, without the figures.
 
 use analysis::compat::Work;
 use analysis::distinct;
@@ -63,8 +63,8 @@ pub struct Outline {
     pub steps: Vec<String>,
     /// The largest number of repeats.
     pub repeats: u32,
-    /// What its plan asks of the engine: runs of other work, such as other numbers of rows, are not
-    /// compared.
+    /// The work that its plan asks of the engine: runs of other work, such as other numbers of
+    /// rows, are not compared.
     pub work: Work,
 }
 

@@ -23,6 +23,97 @@ pub(crate) struct Median {
     pub spread_pct: Option<f64>,
 }
 
+impl Median {
+    /// Returns half of the range of the figures: `±9%`, or nothing if it is too small to be seen.
+    pub(crate) fn spread_text(&self) -> String {
+        match self.spread_pct {
+            Some(percent) if percent >= 1000.0 => "\u{b1}>999%".to_owned(),
+            Some(percent) if percent >= 0.5 => format!("\u{b1}{percent:.0}%"),
+            _ => String::new(),
+        }
+    }
+
+    /// Returns the median with its spread after the mark.
+    fn into_cell(self) -> Cell {
+        let spread = self.spread_text();
+        let mut cell = self.cell;
+        if !spread.is_empty() {
+            cell.mark += &format!(" {spread}");
+        }
+        cell
+    }
+}
+
+/// Returns a table with one row, or one column, for each target: the medians of its repeats with
+/// their spread. `None` if no target has several.
+pub(crate) fn folded(table: &Table) -> Option<Table> {
+    if let Some(groups) = by_target(table) {
+        return Some(folded_rows(table, groups));
+    }
+    columns_by_target(table).map(|groups| folded_columns(table, &groups))
+}
+
+fn folded_rows(table: &Table, groups: Vec<RepeatedRows<'_>>) -> Table {
+    let mut folded = Table { rows: Vec::new(), ..table.clone() };
+    for group in groups {
+        // A row alone is not a median.
+        let cells = match group.rows.as_slice() {
+            [one] => one.cells.clone(),
+            _ => group.medians.into_iter().map(Median::into_cell).collect(),
+        };
+        folded.rows.push(TableRow { lead: group.lead, cells, target: group.rows[0].target });
+    }
+    let mut said = note(&folded);
+
+    // A column whose texts are the same everywhere says nothing that the note does not say.
+    for at in (0..table.lead.len()).rev().filter(|at| is_of_repeats(table, *at)) {
+        let mut texts = folded.rows.iter().map(|row| &row.lead[at]);
+        let first = texts.next().cloned().unwrap_or_default();
+        if texts.all(|text| *text == first) {
+            folded.lead.remove(at);
+            folded.rows.iter_mut().for_each(|row| drop(row.lead.remove(at)));
+            if !first.is_empty() {
+                said = format!("{first} repeats; {said}");
+            }
+        }
+    }
+    folded.names.insert(0, said);
+    folded
+}
+
+fn folded_columns(table: &Table, groups: &[RepeatedColumns<'_>]) -> Table {
+    let mut folded = Table {
+        columns: Vec::new(),
+        column_targets: Vec::new(),
+        beside: Vec::new(),
+        ..table.clone()
+    };
+    for group in groups {
+        folded.columns.push(match group.columns.as_slice() {
+            [one] => table.columns[*one].clone(),
+            several => format!("{}\nmedian of {}", group.target, several.len()),
+        });
+    }
+
+    for (row, of_table) in folded.rows.iter_mut().zip(&table.rows) {
+        let of_group = |group: &RepeatedColumns<'_>| match group.columns.as_slice() {
+            [one] => of_table.cells.get(*one).cloned().unwrap_or_default(),
+            _ => group.median(of_table).into_cell(),
+        };
+        row.cells = groups.iter().map(of_group).collect();
+    }
+    let said = note(&folded);
+    folded.names.insert(0, said);
+    folded
+}
+
+/// Returns what the medians of a table are.
+fn note(table: &Table) -> String {
+    let has_spread = table.cells().any(|cell| cell.mark.contains('\u{b1}'));
+    let spread = if has_spread { "`\u{b1}` half of their range; " } else { "" };
+    format!("{spread}`assay show --each` shows each repeat")
+}
+
 /// Returns the rows of a table by target; `None` if no target has several.
 pub(crate) fn by_target(table: &Table) -> Option<Vec<RepeatedRows<'_>>> {
     let first = (0..table.lead.len()).find(|at| is_of_repeats(table, *at))?;
@@ -217,6 +308,32 @@ mod tests {
         assert!((spread - 100.0 / 11.0).abs() < 1e-9, "{spread}");
         assert_eq!((medians[1].cell.text.as_str(), medians[1].spread_pct), ("50", None));
         assert_eq!(*medians[2], Median::default());
+    }
+
+    #[test]
+    fn a_folded_table_has_a_row_for_each_target() {
+        let rows: Vec<(&str, &str, Cell)> = [("a", "467"), ("a", "456"), ("a", "476"), ("b", "90")]
+            .iter()
+            .map(|(target, text)| (*target, "1", Cell::plain(*text)))
+            .collect();
+        let whole = folded(&table(&rows[..3])).unwrap();
+        assert_eq!(whole.lead, ["target"]);
+        assert_eq!(whole.rows.len(), 1);
+        assert_eq!(whole.rows[0].cells, [Cell::marked("467", " \u{b1}2%", Tone::Plain)]);
+        assert_eq!(
+            whole.names,
+            [
+                "median of 3 repeats; `\u{b1}` half of their range; `assay show --each` shows each repeat"
+            ]
+        );
+
+        // Targets with other numbers of repeats keep the column.
+        let mixed = folded(&table(&rows)).unwrap();
+        assert_eq!(mixed.lead, ["target", "repeat"]);
+        let leads: Vec<&str> = mixed.rows.iter().map(|row| row.lead[1].as_str()).collect();
+        assert_eq!(leads, ["median of 3", "1"]);
+        assert_eq!(mixed.rows[1].cells, [Cell::plain("90")]);
+        assert!(folded(&table(&rows[3..])).is_none());
     }
 
     #[test]

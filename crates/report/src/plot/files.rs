@@ -4,7 +4,8 @@ use analysis::figures::Figures;
 use record::Run;
 
 use super::{Plot, chart_plot, chart_sections, effects_of_factors, over, subject, verdicts};
-use crate::model::comparison::{Explained, with_measured_base};
+use crate::model::comparison::{ComparedGroup, Comparison, ExplainedGroups, with_measured_base};
+use crate::model::table::anchor;
 use crate::tables::compared::Board;
 
 /// The form of plots as files.
@@ -20,9 +21,24 @@ pub struct PlotFiles<'a> {
 /// report of several runs, `run` is the first.
 pub fn plots(run: &Run, figures: &Figures, files: PlotFiles<'_>) -> Vec<(String, String)> {
     let run = with_measured_base(run, figures);
-    let explained = Explained::new(&run, figures);
-    let comparison = explained.comparison();
-    let mut board = Board::new(&comparison);
+    let explained = ExplainedGroups::new(&run, figures);
+
+    let mut all = Vec::new();
+    for ComparedGroup { name, comparison } in explained.all() {
+        for (id, svg) in plots_of(&comparison, files) {
+            let file = match name {
+                Some(group) => format!("{id}-{}", anchor(group)),
+                None => id.to_owned(),
+            };
+            all.push((file, svg));
+        }
+    }
+    all
+}
+
+/// Returns the plots of a comparison, with their identifiers.
+fn plots_of(comparison: &Comparison<'_>, files: PlotFiles<'_>) -> Vec<(&'static str, String)> {
+    let mut board = Board::new(comparison);
     if !files.steps.is_empty() {
         board.matrix.steps.retain(|step| files.steps.iter().any(|name| name == step.name));
     }
@@ -37,7 +53,7 @@ pub fn plots(run: &Run, figures: &Figures, files: PlotFiles<'_>) -> Vec<(String,
             Some(width) => plot.file_within(&subject, width),
             None => plot.file(&subject),
         };
-        (plot.id.to_string(), svg)
+        (plot.id, svg)
     };
 
     plots.map(file).collect()

@@ -9,7 +9,7 @@ use crate::model::table::Tone;
 pub(crate) const STYLE: &str = include_str!("plot.css");
 
 /// The page's style with the colors.
-const COLORS: &str = include_str!("../printers/page/style.css");
+const COLORS: &str = include_str!("../printers/html/style.css");
 
 /// The average width of a letter.
 const LETTER: f64 = 7.0;

@@ -16,7 +16,7 @@ pub struct VersionLevel {
     pub interval: Option<[f64; 2]>,
 }
 
-/// What a chart of versions shows.
+/// A chart of versions.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionChart<'a> {
     /// The step.

@@ -5,12 +5,14 @@
 //! a script neither.
 //!
 //! * [`terminal`]: text with or without colors; through [`markdown`], also GitHub's Markdown
+//! * [`html`]: the shell of all HTML pages
 //! * [`page`]: one self-contained HTML file with charts
 //! * [`catalog`]: pages over many runs, for a server
 //! * [`json`]: comparisons for scripts
 
 pub(crate) mod catalog;
 pub(crate) mod history;
+pub(crate) mod html;
 pub(crate) mod json;
 pub(crate) mod markdown;
 pub(crate) mod page;

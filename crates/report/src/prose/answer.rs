@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use analysis::{
     counted,
-    explain::{Answer, Change, ChangeOfAll, TargetAnswer},
+    explain::{Answer, Change, TargetAnswer},
     figures::Figures,
 };
 use record::Status;
@@ -26,7 +26,7 @@ use super::validity::Validity;
 use super::{Passage, at_load, searches};
 use crate::model::comparison::Comparison;
 use crate::model::names::short_names;
-use crate::model::number::{listed, percent};
+use crate::model::number::{listed, percent, ratio_text};
 use crate::tables::compared::{effects as effect_tables, verdicts};
 
 /// The maximum number of changes that a sentence lists.
@@ -111,19 +111,17 @@ impl<'a> AnswerWriter<'a> {
     /// Puts what is shown nevertheless before an answer that no step shows a change of throughput.
     fn headed_by_findings(&self, about_targets: Passage) -> Passage {
         let steps = Some(about_targets.heading);
-        let hidden_cost = self.hidden_cost();
-        let together = self.answer.together.as_ref().map(|all| self.together(all));
+        let together: Vec<String> =
+            self.answer.targets.iter().filter_map(|target| self.together(target)).collect();
 
-        // Of the means of several targets, one often differs by chance: it heads no answer.
+        // The counts of several targets name what is shown of all steps together.
         let is_only = self.answer.targets.len() == 1;
-        let (first, last) = if is_only { (together, None) } else { (None, together) };
+        let (first, last) = if is_only { (together, Vec::new()) } else { (Vec::new(), together) };
 
-        let mut said: Vec<String> = Vec::new();
-        said.extend(first);
-        said.extend(hidden_cost);
+        let mut said: Vec<String> = first;
+        said.extend(self.hidden_cost());
         said.extend(self.shown_costs());
         said.extend(steps);
-        said.extend(last);
 
         let is_shown = self.answer.targets.iter().any(|target| target.largest().is_some());
         let of_turns = self.of_turns();
@@ -135,7 +133,8 @@ impl<'a> AnswerWriter<'a> {
 
         let mut said = said.into_iter();
         let heading = said.next().unwrap_or_default();
-        let sentences = said.chain(about_targets.sentences).collect();
+        let about_targets = about_targets.sentences.into_iter();
+        let sentences = said.chain(about_targets).chain(last.into_iter().take(NAMED)).collect();
         Passage { heading, sentences, ..Passage::default() }
     }
 
@@ -145,17 +144,33 @@ impl<'a> AnswerWriter<'a> {
         Some(format!("{}.", Wording::of(finding).title))
     }
 
-    /// Returns the change of all steps of a target together.
-    fn together(&self, all: &ChangeOfAll) -> String {
-        format!(
-            "{} is {} {} than {} over all {} together ({}).",
-            all.target,
+    /// Returns the change of all steps of a target together, and how far its steps are from that.
+    fn together(&self, target: &TargetAnswer) -> Option<String> {
+        let all = target.together.as_ref()?;
+
+        let steps = match (all.step_count, all.all_step_count) {
+            (count, all) if count < all => format!("{count} of {}", self.count(all)),
+            (count, _) => format!("all {}", self.count(count)),
+        };
+        let mut said = format!(
+            "{} is {} {} than {} over {steps} together ({})",
+            target.target,
             factor_within(all.ratio, Some(all.interval)),
             if all.ratio < 1.0 { "slower" } else { "faster" },
             self.short(&self.answer.base),
-            self.count(all.step_count),
             range(all.interval),
-        )
+        );
+
+        if let Some([least, most]) = &all.extremes {
+            said += &format!(
+                "; its steps have ratios of {} ({}) to {} ({})",
+                ratio_text(least.ratio),
+                self.place(least),
+                ratio_text(most.ratio),
+                self.place(most)
+            );
+        }
+        Some(said + ".")
     }
 
     /// Adds what is far apart, the cause of the changes, and the interval of the largest.
@@ -339,6 +354,8 @@ impl<'a> AnswerWriter<'a> {
             Outcome::Faster => format!(" faster in some {place}"),
             Outcome::Slower => format!(" slower in some {place}"),
             Outcome::Both => format!(" faster in some {place} and slower in others"),
+            Outcome::FasterTogether => format!(" faster over all {place} together"),
+            Outcome::SlowerTogether => format!(" slower over all {place} together"),
             Outcome::Equal => equal,
             Outcome::TooNoisy => " too noisy to say".to_owned(),
             Outcome::PartlyTooNoisy => {
@@ -405,6 +422,9 @@ enum Outcome {
     Faster,
     Slower,
     Both,
+    /// No step shows a change, and all of them together do.
+    FasterTogether,
+    SlowerTogether,
     Equal,
     TooNoisy,
     PartlyTooNoisy,
@@ -414,10 +434,12 @@ enum Outcome {
 
 impl Outcome {
     /// In the order in which a sentence counts them.
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Faster,
         Self::Slower,
         Self::Both,
+        Self::FasterTogether,
+        Self::SlowerTogether,
         Self::Equal,
         Self::TooNoisy,
         Self::PartlyTooNoisy,
@@ -437,6 +459,10 @@ impl Outcome {
             return Self::Slower;
         }
 
+        if let Some(all) = &target.together {
+            return if all.ratio < 1.0 { Self::SlowerTogether } else { Self::FasterTogether };
+        }
+
         match (target.equal, target.too_noisy) {
             (0, 0) if target.single.is_empty() => Self::NotCompared,
             (0, 0) => Self::Single,
@@ -451,6 +477,8 @@ impl Outcome {
             Self::Faster
             | Self::Slower
             | Self::Both
+            | Self::FasterTogether
+            | Self::SlowerTogether
             | Self::Equal
             | Self::TooNoisy
             | Self::PartlyTooNoisy

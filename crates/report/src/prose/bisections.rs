@@ -1,8 +1,8 @@
-//! What a bisection says: its trials, what each shows, and the answer.
+//! The text of a bisection: its trials, their results, and the answer.
 
 use std::collections::BTreeMap;
 
-use analysis::bisect::{Change, ChangeEnd, Finding, Link, Outcome, Search, Trial, TrialKind};
+use analysis::bisect::{BisectOutcome, Change, ChangeEnd, Finding, Link, Search, Trial, TrialKind};
 
 use crate::model::text::terminal_text;
 
@@ -69,26 +69,26 @@ impl BisectView {
     }
 
     /// Returns the answer in sentences.
-    pub fn answer(&self, outcome: &Outcome) -> String {
+    pub fn answer(&self, outcome: &BisectOutcome) -> String {
         let step = &self.step;
         let (oldest, newest) = (self.title(0), self.title(self.titles.len() - 1));
         let mut text = String::from("\n");
 
         match outcome {
-            Outcome::NoChange => {
+            BisectOutcome::NoChange => {
                 text += &format!("{step} does not differ between {oldest} and {newest}.\n");
                 if !self.search.explores {
                     text +=
                         "A change may have come and gone: `--explore` measures the middle, too.\n";
                 }
             }
-            Outcome::EndsUndecided => {
+            BisectOutcome::EndsUndecided => {
                 text += &format!(
                     "It is not decided whether {step} differs between {oldest} and {newest}: a larger `--repeats-max`, longer \
                  steps or a quieter machine help.\n"
                 );
             }
-            Outcome::Changes(changes) => {
+            BisectOutcome::Changes(changes) => {
                 for change in changes {
                     text += &self.sentences(change);
                 }

@@ -8,7 +8,7 @@ use analysis::{
 use record::Run;
 
 use super::searches;
-use crate::model::comparison::{Explained, with_measured_base};
+use crate::model::comparison::{Comparison, ExplainedGroups, with_measured_base};
 use crate::model::number::{listed, ratio_text};
 
 /// The most effects that are named.
@@ -21,10 +21,16 @@ pub fn result_in_brief(run: &Run, figures: &Figures) -> String {
     }
 
     let run = with_measured_base(run, figures);
-    let explained = Explained::new(&run, figures);
-    let comparison = explained.comparison();
-    let answer = Answer::new(figures, comparison.compared, comparison.effects, &[]);
-    counts(&answer)
+    let mut texts = Vec::new();
+    for group in ExplainedGroups::new(&run, figures).all() {
+        let Comparison { figures, compared, effects, .. } = group.comparison;
+        let counted = counts(&Answer::new(figures, compared, effects, &[]));
+        texts.push(match group.name {
+            Some(name) => format!("{name}: {counted}"),
+            None => counted,
+        });
+    }
+    texts.join("; ")
 }
 
 /// Returns the shown effects of factors, the largest first: `sync=on 3 slower; jit=off 1 faster`.

@@ -107,8 +107,8 @@ fn evidence(finding: &Finding, number: usize, microseconds: &str) -> Table {
     table
 }
 
-/// Returns the figures that are shown. Throughput is followed by the part of an operation's time
-/// and the count that changed the most. Figures whose repeats show no change come last.
+/// Returns the figures that are shown. Throughput is followed by the figure that the title names, if
+/// it names one, then by the part of an operation's time and the count that changed the most. Figures whose repeats show no change come last.
 fn by_importance(evidence: &[Evidence]) -> Vec<&Evidence> {
     let mut rest: Vec<&Evidence> = evidence.iter().filter(|figure| figure.is_shown()).collect();
     // Of other findings, the rule has put the most important figure first.
@@ -118,6 +118,9 @@ fn by_importance(evidence: &[Evidence]) -> Vec<&Evidence> {
 
     if is_of_change {
         leading.push(rest.remove(0));
+        if let Some(at) = rest.iter().position(|figure| figure.is_cause) {
+            leading.push(rest.remove(at));
+        }
         for size in [size_in_time, size_of_count] {
             let sizes =
                 rest.iter().enumerate().filter_map(|(at, figure)| Some((at, size(figure)?)));

@@ -1,4 +1,4 @@
-//! What is said of a history.
+//! The sentences about a history.
 
 use analysis::counted;
 use analysis::history::{Change, SeriesHistory};

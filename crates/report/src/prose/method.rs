@@ -13,7 +13,7 @@ use super::run::ended;
 use crate::model::comparison::ComparedRun;
 use crate::model::number::{moment, percent};
 
-/// How work is compared where no time was measured.
+/// The comparison of work where no time was measured.
 const WORK_ALONE: &str = "Only work was counted. A change is shown if it exceeds several times the range of a target's exact cells, and 0.5%.";
 
 /// Returns the title of a comparison.

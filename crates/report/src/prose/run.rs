@@ -1,4 +1,4 @@
-//! What was run, when, and how it ended.
+//! The work, the time and the end of a run.
 
 use std::collections::BTreeSet;
 

@@ -63,6 +63,6 @@ fn trees<'a>(
             trees.push(TargetTree { target, tree });
         }
     }
-    trees.sort_by_key(|tree| tree.target != matrix.base);
+    trees.sort_by_key(|tree| !matrix.is_base(tree.target));
     trees
 }

@@ -1,8 +1,8 @@
-//! What a tuning says: its phases, what each shows, and the answer.
+//! The text of a tuning: its phases, their results, and the answer.
 
 use std::fmt::Write as _;
 
-use analysis::tune::{Contender, EndedPhase, Levels, Outcome, Phase, PhaseResult};
+use analysis::tune::{Contender, EndedPhase, Levels, Phase, PhaseResult, TuneOutcome};
 
 use crate::model::text::terminal_text;
 
@@ -83,19 +83,19 @@ impl TuneView {
     }
 
     /// Returns the answer.
-    pub fn answer(&self, outcome: &Outcome) -> String {
+    pub fn answer(&self, outcome: &TuneOutcome) -> String {
         let step = terminal_text(&self.step);
         let (levels, gain) = match outcome {
-            Outcome::NothingHelps => {
+            TuneOutcome::NothingHelps => {
                 return format!("No level of any factor is shown to help {step}.\n");
             }
-            Outcome::Better { levels, gain } | Outcome::NotConfirmed { levels, gain } => {
+            TuneOutcome::Better { levels, gain } | TuneOutcome::NotConfirmed { levels, gain } => {
                 (levels, gain)
             }
         };
 
         let options = self.named(levels);
-        let confirmation = if matches!(outcome, Outcome::Better { .. }) {
+        let confirmation = if matches!(outcome, TuneOutcome::Better { .. }) {
             "New instances confirm it."
         } else {
             "New instances do not confirm it."

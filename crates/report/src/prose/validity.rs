@@ -1,4 +1,4 @@
-//! Whether the figures of a report can be trusted.
+//! Remarks that say how far the figures of a report can be trusted.
 //!
 //! The verdict stands in the first line of each report, because a reader must not have to look for
 //! it: a single figure that is not valid, or another program that used the processors, is reason

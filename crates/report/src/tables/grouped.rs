@@ -50,7 +50,8 @@ pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
 
         if grid.lines.iter().any(|named| matrix.is_other(named.line)) {
             let mut table = relative_costs(matrix, &grid, &columns);
-            table.title = format!("{name}: cost per {operation} relative to {}", matrix.base);
+            table.title =
+                format!("{name}: cost per {operation} relative to {}", matrix.base_names());
             tables.push(table);
         }
     }
@@ -141,7 +142,7 @@ fn relative_costs(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, columns: &[Colum
     let mut table = begun(grid, "relative-costs-of", heads);
     for step in &grid.steps {
         let lines = grid.lines.iter().map(|named| named.line);
-        for line in lines.filter(|line| line.cell.target != matrix.base) {
+        for line in lines.filter(|line| !matrix.is_base(&line.cell.target)) {
             let Some(row) = line.row(step.name) else {
                 continue;
             };

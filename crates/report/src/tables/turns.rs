@@ -1,4 +1,4 @@
-//! What targets did and used in their turns.
+//! The work of targets in their turns, and the resources that they used.
 
 use analysis::figures::TurnTotals;
 use record::{CellKey, ServerUse};

@@ -96,6 +96,53 @@ fn every_table_and_section_is_there_once() {
 }
 
 #[test]
+fn each_engine_has_an_answer_of_its_own_and_one_matrix_goes_across() {
+    let size = Size { targets: 4, ..SMALL };
+    let mut source = source(size);
+    let targets = &mut source.run.targets;
+    for target in &mut targets[2..4] {
+        target.engine = "mysql".to_owned();
+    }
+    let bases = [("postgres", 0), ("mysql", 2)].map(|(group, index)| record::GroupBase {
+        group: group.to_owned(),
+        target: targets[index].name.clone(),
+    });
+    source.run.bases = bases.to_vec();
+
+    let mut figures = figures(size);
+    add_profiles(&mut figures);
+    let report = html(&[source], &figures);
+    check_once(
+        &report,
+        &[
+            "matrix-postgres",
+            "matrix-mysql",
+            "matrix-across",
+            "compared-postgres",
+            "compared-mysql",
+            "summary",
+            "functions",
+        ],
+    );
+    for part in [
+        "Throughput relative to pg15.base",
+        "Throughput relative to a16",
+        "Throughput relative to pg15.base, all targets",
+    ] {
+        assert!(report.contains(part), "{part}");
+    }
+
+    // Each heading of the first screen is about the targets of one engine.
+    let headings: Vec<&str> = report.split("<h1>").skip(1).collect();
+    assert_eq!(headings.len(), 2);
+    assert!(headings[0].contains("embedded") && headings[1].contains("big-wal"), "{headings:?}");
+
+    let ids = report.split(" id=\"").skip(1).map(|id| id.split('"').next().unwrap());
+    let ids: Vec<&str> = ids.collect();
+    check_once(&report, &ids);
+}
+
+#[test]
 fn functions_have_a_section_if_a_step_was_profiled() {
     let mut figures = figures(SMALL);
     let report = html(&[source(SMALL)], &figures);

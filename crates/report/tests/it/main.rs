@@ -23,8 +23,14 @@ use record::Run;
 use report::{Curves, Page, Source, TableStyle, html_page};
 
 /// Tables as wide as a terminal.
-const PLAIN: TableStyle =
-    TableStyle { color: false, width: Some(100), unicode: false, all_settings: false };
+const PLAIN: TableStyle = TableStyle {
+    color: false,
+    width: Some(100),
+    unicode: false,
+    all_settings: false,
+    each_repeat: false,
+    markdown: false,
+};
 
 /// Tables that are not split.
 const WIDE: TableStyle = TableStyle { width: None, ..PLAIN };

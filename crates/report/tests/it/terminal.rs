@@ -363,7 +363,7 @@ fn tables_are_shown_by_name_also_those_that_are_not_by_default() {
     let run = source(SMALL).run;
     let named = |names: &[&str]| {
         let names: Vec<String> = names.iter().map(|name| (*name).to_string()).collect();
-        tables_named(&run, &figures, &names, Some(PLAIN))
+        tables_named(&run, &figures, &names, PLAIN)
     };
     let text = named(&["iostat", "vmstat"]).unwrap();
     assert!(text.starts_with("\n\n━━ l.i0 ━"), "{text}");
@@ -401,7 +401,7 @@ fn a_run_is_shown_in_brief_with_a_list_of_all_its_tables() {
     let answer = tables_summary(&run, &figures, PLAIN);
     assert!(text.ends_with(answer.trim_start()), "{text}");
     for name in ["summary", "metrics"] {
-        let table = tables_named(&run, &figures, &[name.to_owned()], Some(PLAIN)).unwrap();
+        let table = tables_named(&run, &figures, &[name.to_owned()], PLAIN).unwrap();
         assert!(!table.is_empty() && text.contains(&format!("\n{name} ")), "{name}");
     }
 }

@@ -14,7 +14,7 @@ fn counted() -> Figures {
 
 /// Returns the table of work by its name.
 fn table(figures: &Figures) -> String {
-    tables_named(&source(SMALL).run, figures, &["work".to_string()], Some(WIDE)).unwrap()
+    tables_named(&source(SMALL).run, figures, &["work".to_string()], WIDE).unwrap()
 }
 
 /// Returns the words of the line that begins with these.
@@ -72,6 +72,18 @@ fn cells_that_do_not_count_are_told_below_the_table() {
     let text = table(&figures);
     assert!(words(&text, "qr100").join(" ").contains("single cell"), "{text}");
     assert!(text.contains("exact cell 2 is left out: the engine does not run under"), "{text}");
+
+    // Equal reasons are one line, however many cells they are of.
+    for step in &mut figures.exact {
+        step.work.missing =
+            Some("the step ended before its 2000 operations of warm-up".to_string());
+        if step.row.cell.repeat == 1 {
+            step.work.missing = None;
+        }
+    }
+    let text = table(&figures).replace('\n', " ");
+    assert_eq!(text.matches("2000 operations of warm-up").count(), 1, "{text}");
+    assert!(text.contains("pg15.base and pg15.embedded, exact cell 2 are left out"), "{text}");
 }
 
 #[test]

@@ -78,7 +78,7 @@ pub fn is_archive(path: &Path) -> bool {
 /// nothing but a regular file, and reads no more than a bundle's file may have.
 ///
 /// # Errors
-/// What is wrong with the file.
+/// The file is not a regular one, is too large or can't be read; the text says which.
 pub fn text_in(directory: &Path, name: &str) -> Result<String, String> {
     let path = directory.join(name);
     let metadata = fs_err::symlink_metadata(&path).map_err(|error| error.to_string())?;

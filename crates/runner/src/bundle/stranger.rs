@@ -1,4 +1,4 @@
-//! What the plan of a stranger may say.
+//! The parts of a plan that a stranger may have written.
 //!
 //! An engine can be told to run a command, to load a library, or to write where it should not, and
 //! a statement of SQL can do so, too. So this allows only what is known to be harmless: builds that

@@ -46,7 +46,7 @@ pub fn run(
                     // The first cell is shown as it would be without the others.
                     let events = SeatedEvents::new(events, &task.reference.key, number == 0);
                     let session = RunSession::of_seated_cell(&shared, &events);
-                    run_seated(&session, directory, task, Place { table, number })
+                    run_seated(&session, directory, task, PlaceAtTable { table, number })
                 });
             threads.push(spawned);
         }
@@ -72,7 +72,7 @@ pub fn run(
 }
 
 /// The place of a cell at its table.
-struct Place {
+struct PlaceAtTable {
     table: Arc<Table>,
     number: usize,
 }
@@ -82,9 +82,9 @@ fn run_seated(
     session: &RunSession<'_>,
     directory: &RunDir,
     task: &Task,
-    place: Place,
+    place: PlaceAtTable,
 ) -> anyhow::Result<Status> {
-    let Place { table, number } = place;
+    let PlaceAtTable { table, number } = place;
 
     let (reference, cell) = (&task.reference, task.cell);
     if isolated::has_own_process(session, cell) {

@@ -9,9 +9,9 @@
 //! A cell that shares its load with others goes this way twice if it makes the database: once to
 //! load, and once on a copy ([`kept`]).
 //!
-//! What is begun is ended, however the steps went: tables are dropped, servers are stopped, logs
-//! are kept, and databases are removed. If something fails there too, the earlier error is the one
-//! that is reported ([`AndCleanUp`](crate::ground::failure::AndCleanUp)).
+//! Everything that is begun is ended, however the steps went: tables are dropped, servers are
+//! stopped, logs are kept, and databases are removed. If something fails there too, the earlier
+//! error is the one that is reported ([`AndCleanUp`](crate::ground::failure::AndCleanUp)).
 
 use engine::Engine;
 use load::Clock as _;

@@ -26,7 +26,7 @@ const VERIFIED_BYTES_MAX: u64 = 1 << 30;
 #[derive(Debug)]
 pub struct Entry {
     path: PathBuf,
-    /// What made it, and what is in it.
+    /// Its origin and its contents.
     pub manifest: Manifest,
     _lock: EntryLock,
 }

@@ -168,3 +168,18 @@ fn list(data: &Path) -> anyhow::Result<Vec<engine::DatabaseFile>> {
 fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
+
+#[cfg(test)]
+mod tests {
+    use workload::kv::LoadedKeys;
+
+    use super::*;
+
+    #[test]
+    fn a_state_of_keys_is_written_as_in_earlier_manifests() {
+        let text = r#"{"KeyValue":{"keys":5,"load_step":1}}"#;
+        let state = LoadState::KeyValue(LoadedKeys { keys: 5, load_step: 1 });
+        assert_eq!(serde_json::to_string(&state).unwrap(), text);
+        assert_eq!(serde_json::from_str::<LoadState>(text).unwrap(), state);
+    }
+}

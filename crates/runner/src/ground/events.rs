@@ -1,4 +1,4 @@
-//! What a run tells its caller while it runs.
+//! The events that a run tells its caller while it runs.
 //!
 //! This crate prints nothing. Whoever starts a run passes [`Events`], and shows them on a terminal,
 //! to browsers, or not at all ([`Silent`]). The methods are called by the thread that conducts the
@@ -180,7 +180,7 @@ pub struct NextRate<'a> {
     pub rate: f64,
 }
 
-/// What the repeats of a run until all is decided have shown so far.
+/// The state of a run until all is decided after a repeat.
 pub struct JudgedRepeat<'a> {
     /// The number of the last repeat.
     pub repeat: u32,
@@ -190,7 +190,7 @@ pub struct JudgedRepeat<'a> {
     pub time_needed: Option<Duration>,
     /// The time that this invocation still has.
     pub time_left: Duration,
-    /// What happens next.
+    /// The next action.
     pub next: NextRepeat,
     /// The command that goes on with this run later.
     pub resume_command: String,
@@ -205,11 +205,11 @@ pub struct JudgedComparison {
     pub step: String,
     /// The repeats that count.
     pub repeats: u32,
-    /// What they have decided.
+    /// The decision by these repeats.
     pub decision: Decision,
 }
 
-/// What a run until all is decided does after a repeat.
+/// The action of a run until all is decided after a repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextRepeat {
     /// The next repeat begins.

@@ -1,4 +1,4 @@
-//! What all other rooms stand on, and which uses none of them.
+//! The ground of all other rooms, which uses none of them.
 //!
 //! * [`request`] is what a caller asks for, and [`events`] what it is told.
 //! * [`failure`] says what went wrong, and [`stop`] ends a run in an orderly way.

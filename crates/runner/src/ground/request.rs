@@ -1,4 +1,4 @@
-//! What a caller asks of this crate, without a word about how it was asked.
+//! Requests to this crate, whatever the command line looked like.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,14 +25,14 @@ pub struct PlanRequest {
 
 /// The repeats that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeats {
+pub enum RepeatsRequest {
     /// This many in total.
     Count(u32),
     /// As many as decide all comparisons, or fit into the time.
     UntilDecided,
 }
 
-impl Repeats {
+impl RepeatsRequest {
     /// Returns the value of the plan's key `repeats`.
     pub(crate) fn plan_value(self) -> String {
         match self {
@@ -45,7 +45,7 @@ impl Repeats {
 /// Cells in which instructions are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExactRequest {
-    /// What is simulated beside them; `None`: the plan decides.
+    /// The simulation beside the counting; `None`: the plan decides.
     pub simulate: Option<Simulate>,
 }
 
@@ -68,7 +68,7 @@ pub struct RunRequest {
     /// The programs that the record of another user names may run.
     pub is_trusted: bool,
     /// The repeats of each cell, instead of the plan's.
-    pub repeats: Option<Repeats>,
+    pub repeats: Option<RepeatsRequest>,
     /// The most time for this invocation of a run until all is decided, instead of the plan's.
     pub time: Option<Duration>,
     /// One target is compared with itself.

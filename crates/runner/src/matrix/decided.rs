@@ -7,7 +7,9 @@
 
 use std::time::Duration;
 
-use analysis::compare::{CompareOptions, Decision, REPEATS_CAP, THROUGHPUT, compare};
+use analysis::compare::{
+    CompareOptions, Decision, REPEATS_CAP, THROUGHPUT, compare, groups_by_base,
+};
 use analysis::figures::Looks;
 use plan::{REPEATS_MAX, UntilDecided};
 use record::{CellKey, CellRef, Run, RunDir};
@@ -54,7 +56,8 @@ impl OpenComparisons {
         let mut loads: Vec<OpenLoad> = Vec::new();
         for comparison in comparisons.iter().filter(|judged| judged.decision.is_open()) {
             let cell = &comparison.cell;
-            let of_base = cell.of_target(&run.base);
+            let Some(base) = base_of(run, &cell.target) else { continue };
+            let of_base = cell.of_target(base);
             let has_base = run.cells.iter().any(|known| known.key.is_repeat_of(&of_base));
             let mut of_target = run.cells.iter().filter(|known| known.key.is_repeat_of(cell));
 
@@ -63,8 +66,8 @@ impl OpenComparisons {
             }
 
             match loads.iter_mut().find(|load| load.like.load() == cell.load()) {
-                Some(load) => load.add(&cell.target),
-                None => loads.push(OpenLoad::new(run, cell)),
+                Some(load) => load.add([base, &cell.target]),
+                None => loads.push(OpenLoad::new(run, base, cell)),
             }
         }
 
@@ -102,17 +105,19 @@ impl OpenComparisons {
 }
 
 impl OpenLoad {
-    fn new(run: &Run, open: &CellKey) -> Self {
+    fn new(run: &Run, base: &str, open: &CellKey) -> Self {
         Self {
-            targets: vec![run.base.clone(), open.target.clone()],
+            targets: vec![base.to_owned(), open.target.clone()],
             like: open.clone(),
             repeat: last_repeat(run, |cell| cell.load() == open.load()) + 1,
         }
     }
 
-    fn add(&mut self, target: &str) {
-        if !self.targets.iter().any(|known| known == target) {
-            self.targets.push(target.to_owned());
+    fn add(&mut self, targets: [&str; 2]) {
+        for target in targets {
+            if !self.targets.iter().any(|known| known == target) {
+                self.targets.push(target.to_owned());
+            }
         }
     }
 
@@ -132,33 +137,40 @@ fn last_repeat(run: &Run, matches: impl Fn(&CellKey) -> bool) -> u32 {
     repeats.max().unwrap_or(0)
 }
 
-/// Judges every comparison of throughput with the base.
+/// Returns the target with which a target is compared.
+fn base_of<'r>(run: &'r Run, target: &str) -> Option<&'r str> {
+    let target = run.targets.iter().find(|known| known.name == target);
+    target.map_or(Some(run.base.as_str()), |target| run.base_of(target))
+}
+
+/// Judges every comparison of throughput with a base.
 fn judge(directory: &RunDir, run: &Run, effect: f64) -> anyhow::Result<Vec<JudgedComparison>> {
     let mut figures = analysis::figures::figures(std::slice::from_ref(directory))?;
     // A run that was resumed until all is decided is not yet recorded as one.
     figures.looks = Looks::Growing;
 
-    let options = CompareOptions {
-        base: run.base.clone(),
-        effect,
-        metrics: Vec::new(),
-        ..CompareOptions::default()
-    };
-
-    let compared = compare(&figures, &options);
-    let rows = compared.rows.iter().filter(|row| row.metric == THROUGHPUT);
-    // Cells that failed count as tried: a target that always fails would go on forever.
-    let comparisons = rows.map(|row| {
-        let tried = run.cells.iter().filter(|cell| cell.key.is_repeat_of(&row.cell)).count();
-        JudgedComparison {
-            decision: compared.decision(row, tried as u32),
-            repeats: row.repeats(),
-            cell: row.cell.clone(),
-            step: row.step.clone(),
+    let mut comparisons = Vec::new();
+    for group in groups_by_base(run.clone(), figures) {
+        let options = CompareOptions {
+            base: group.run.base,
+            effect,
+            metrics: Vec::new(),
+            ..CompareOptions::default()
+        };
+        let compared = compare(&group.figures, &options);
+        for row in compared.rows.iter().filter(|row| row.metric == THROUGHPUT) {
+            // Cells that failed count as tried: a target that always fails would go on forever.
+            let tried = run.cells.iter().filter(|cell| cell.key.is_repeat_of(&row.cell)).count();
+            comparisons.push(JudgedComparison {
+                decision: compared.decision(row, tried as u32),
+                repeats: row.repeats(),
+                cell: row.cell.clone(),
+                step: row.step.clone(),
+            });
         }
-    });
+    }
 
-    Ok(comparisons.collect())
+    Ok(comparisons)
 }
 
 /// Adds the next repeat of all targets with an open comparison, and of the base. `None` if all is

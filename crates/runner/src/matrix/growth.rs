@@ -15,7 +15,7 @@ use super::{Matrix, decided, find, references, steps_of_variants};
 use crate::ground::events::Events;
 use crate::prepare::plan_file::PlanFile;
 
-/// What adds cells to a run.
+/// The source of cells that a run gets while it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Growth {
     /// Nothing: the cells are those of the plan.

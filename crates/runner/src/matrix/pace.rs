@@ -7,10 +7,10 @@ use plan::Cell;
 /// The durations of the measured cells.
 #[derive(Default)]
 pub struct Pace {
-    measured: Vec<Measured>,
+    measured: Vec<MeasuredCell>,
 }
 
-struct Measured {
+struct MeasuredCell {
     cell: Cell,
     took: Duration,
     estimate: Duration,
@@ -19,17 +19,17 @@ struct Measured {
 impl Pace {
     /// Adds a measured cell and its estimate.
     pub fn observe(&mut self, cell: Cell, took: Duration, estimate: Duration) {
-        self.measured.push(Measured { cell, took, estimate });
+        self.measured.push(MeasuredCell { cell, took, estimate });
     }
 
     /// Returns the expected duration of a cell: its estimate, corrected by the error of the
     /// estimates of similar cells, or of all. Similar cells have the same variant and number of
     /// clients, and the same target if there are any.
     pub fn expect(&self, cell: Cell, estimate: Duration) -> Duration {
-        let is_similar = |other: &&Measured| {
+        let is_similar = |other: &&MeasuredCell| {
             (other.cell.variant, other.cell.clients) == (cell.variant, cell.clients)
         };
-        let has_same_target = |other: &&Measured| other.cell.target == cell.target;
+        let has_same_target = |other: &&MeasuredCell| other.cell.target == cell.target;
 
         let all = || self.measured.iter();
         // The most similar cells that there are say most about this one.
@@ -44,7 +44,7 @@ impl Pace {
 /// are none.
 fn corrected<'m>(
     estimate: Duration,
-    measured: impl Iterator<Item = &'m Measured>,
+    measured: impl Iterator<Item = &'m MeasuredCell>,
 ) -> Option<Duration> {
     let (mut took, mut expected) = (Duration::ZERO, Duration::ZERO);
     for one in measured {

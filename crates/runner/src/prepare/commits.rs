@@ -22,7 +22,7 @@ pub struct Unbuilt {
     pub name: String,
     /// The commit to build.
     pub commit: Commit,
-    /// How it is built.
+    /// The recipe of the build.
     pub recipe: Recipe,
     /// The time that the recipe took for another commit, if any was built here.
     pub last_duration: Option<Duration>,

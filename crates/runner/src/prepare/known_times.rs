@@ -23,7 +23,7 @@ pub struct KnownTimes {
 
 /// A target with its engine and its number of clients.
 #[derive(Clone)]
-struct Measured {
+struct MeasuredTarget {
     target: String,
     engine: Engine,
     clients: u32,
@@ -31,7 +31,7 @@ struct Measured {
 
 /// A step that was measured to its end.
 struct KnownStep {
-    of: Measured,
+    of: MeasuredTarget,
     step: String,
     took: Duration,
     estimate: Duration,
@@ -39,7 +39,7 @@ struct KnownStep {
 
 /// A database at its largest.
 struct KnownSize {
-    of: Measured,
+    of: MeasuredTarget,
     bytes: u64,
     estimate: u64,
 }
@@ -56,7 +56,7 @@ impl KnownTimes {
         recorded: &[StepReader],
     ) -> anyhow::Result<()> {
         let target = &plan.targets[cell.target];
-        let of = Measured {
+        let of = MeasuredTarget {
             target: target.name.clone(),
             engine: plan.builds[target.build].engine,
             clients: cell.clients,
@@ -73,7 +73,12 @@ impl KnownTimes {
         self.steps.is_empty()
     }
 
-    fn add_step(&mut self, of: &Measured, expected: &estimate::StepTime, recorded: &[StepReader]) {
+    fn add_step(
+        &mut self,
+        of: &MeasuredTarget,
+        expected: &estimate::StepTime,
+        recorded: &[StepReader],
+    ) {
         let is_it = |reader: &&StepReader| {
             let step = reader.step();
             step.name == expected.name && step.status == Status::Complete
@@ -93,7 +98,7 @@ impl KnownTimes {
     /// Adds the largest size of a database that any step saw, if one did.
     fn add_size(
         &mut self,
-        of: &Measured,
+        of: &MeasuredTarget,
         estimate: u64,
         recorded: &[StepReader],
     ) -> anyhow::Result<()> {
@@ -147,13 +152,17 @@ pub struct CellOfPlan<'p> {
 
 /// Returns what was measured on the same target; without any, on the same engine. Of these, it
 /// returns what was measured with the nearest number of clients.
-fn most_like<'k, K>(cell: &CellOfPlan<'_>, mut known: Vec<(&'k Measured, &'k K)>) -> Vec<&'k K> {
+fn most_like<'k, K>(
+    cell: &CellOfPlan<'_>,
+    mut known: Vec<(&'k MeasuredTarget, &'k K)>,
+) -> Vec<&'k K> {
     known.retain(|(of, _)| of.engine == cell.engine);
     if known.iter().any(|(of, _)| of.target == cell.target) {
         known.retain(|(of, _)| of.target == cell.target);
     }
 
-    let distance = |of: &Measured| (f64::from(of.clients) / f64::from(cell.clients)).ln().abs();
+    let distance =
+        |of: &MeasuredTarget| (f64::from(of.clients) / f64::from(cell.clients)).ln().abs();
     let nearest = known.iter().map(|(of, _)| distance(of)).fold(f64::INFINITY, f64::min);
     known.retain(|(of, _)| distance(of) <= nearest);
     known.into_iter().map(|(_, known)| known).collect()
@@ -165,7 +174,7 @@ mod tests {
 
     fn step(target: &str, engine: Engine, clients: u32, took_s: u64) -> KnownStep {
         KnownStep {
-            of: Measured { target: target.to_owned(), engine, clients },
+            of: MeasuredTarget { target: target.to_owned(), engine, clients },
             step: "l.i1".to_owned(),
             took: Duration::from_secs(took_s),
             estimate: Duration::from_secs(10),

@@ -29,6 +29,7 @@ pub mod known_times;
 pub(crate) mod library;
 pub mod locate;
 pub mod memory;
+pub mod overridden;
 pub mod plan_file;
 pub mod preflight;
 pub mod target_builds;

@@ -8,7 +8,7 @@ use load::{Clock as _, SystemClock};
 use ranks::Ranks;
 use record::Failure;
 
-use super::clock::{self, ClockOffset, Reading};
+use super::clock::{self, ClockOffset, ClockReading};
 use super::hosts::RankHost;
 use super::protocol::{Numbered, Order, Report, decode, encode};
 
@@ -177,7 +177,7 @@ impl RankChannel {
                 }
             }
 
-            readings.extend(theirs.map(|theirs| Reading {
+            readings.extend(theirs.map(|theirs| ClockReading {
                 asked_at,
                 theirs,
                 answered_at: self.clock.now(),

@@ -13,7 +13,7 @@ pub struct ClockOffset {
 
 /// One question for the time: when it was asked and answered by our clock, and the answer.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading {
+pub struct ClockReading {
     pub asked_at: u64,
     pub theirs: u64,
     pub answered_at: u64,
@@ -23,7 +23,7 @@ impl ClockOffset {
     /// Returns the offset by the reading with the shortest round trip, as NTP does (RFC 5905,
     /// section 10). Whatever delays a message adds to its round trip, so the shortest is the
     /// most exact.
-    pub fn of(readings: &[Reading]) -> Option<Self> {
+    pub fn of(readings: &[ClockReading]) -> Option<Self> {
         let best = readings.iter().min_by_key(|reading| reading.answered_at - reading.asked_at)?;
         let round_trip = best.answered_at - best.asked_at;
         let middle = best.asked_at + round_trip / 2;
@@ -47,11 +47,11 @@ impl ClockOffset {
 
 /// Returns whether more readings would hardly be more exact: several have nearly the shortest round
 /// trip. A busy processor delays most of them.
-pub fn is_settled(readings: &[Reading]) -> bool {
+pub fn is_settled(readings: &[ClockReading]) -> bool {
     const ENOUGH: usize = 4;
-    let round_trip = |reading: &Reading| reading.answered_at - reading.asked_at;
+    let round_trip = |reading: &ClockReading| reading.answered_at - reading.asked_at;
     let shortest = readings.iter().map(round_trip).min().unwrap_or(0);
-    let near = |reading: &&Reading| round_trip(reading) <= shortest + shortest / 2;
+    let near = |reading: &&ClockReading| round_trip(reading) <= shortest + shortest / 2;
     readings.len() >= 2 * ENOUGH && readings.iter().filter(near).count() >= ENOUGH
 }
 
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn the_true_offset_is_within_the_uncertainty_whichever_way_is_slow() {
         const TRUE: i64 = 5_000;
-        let reading = |asked_at: u64, there: u64, back: u64| Reading {
+        let reading = |asked_at: u64, there: u64, back: u64| ClockReading {
             asked_at,
             theirs: (asked_at + there).saturating_add_signed(TRUE),
             answered_at: asked_at + there + back,
@@ -80,8 +80,9 @@ mod tests {
 
     #[test]
     fn readings_that_were_delayed_are_not_enough() {
-        let reading = |round_trip: u64| Reading { asked_at: 0, theirs: 0, answered_at: round_trip };
-        let all = |round_trips: &[u64]| -> Vec<Reading> {
+        let reading =
+            |round_trip: u64| ClockReading { asked_at: 0, theirs: 0, answered_at: round_trip };
+        let all = |round_trips: &[u64]| -> Vec<ClockReading> {
             round_trips.iter().map(|ns| reading(*ns)).collect()
         };
         assert!(!is_settled(&all(&[10; 7])));

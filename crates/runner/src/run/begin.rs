@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plan::{Plan, Reuse};
 use probe::HostContext;
-use record::{CellRef, Failure, RateSearch, RecordError, Run, RunDir, Target};
+use record::{CellRef, Failure, GroupBase, RateSearch, RecordError, Run, RunDir, Target};
 
 use super::conduct::{OpenRun, RunOutcome, conduct};
 use super::machine::Machine;
@@ -21,7 +21,7 @@ use crate::matrix::only::CellFilters;
 use crate::matrix::pace::about;
 use crate::matrix::{self, Matrix, Task, against_itself, find};
 use crate::prepare::plan_file::{self, PlanFile};
-use crate::prepare::{commits, estimate, locate, memory, preflight};
+use crate::prepare::{commits, estimate, locate, memory, overridden, preflight};
 use crate::remote::LoadRanks;
 use crate::session::RunSession;
 use crate::steps::exact;
@@ -180,9 +180,13 @@ fn warn_of_plan(
         warn_of_little_time(session, matrix, until_decided.time);
     }
 
-    let targets = matrix.tasks.iter().map(|task| task.cell.target);
+    let targets = || matrix.tasks.iter().map(|task| task.cell.target);
+    for text in overridden::overridden_options(&session.file, targets())? {
+        machine.warn(session, overridden::OVERRIDDEN_CODE, text);
+    }
+
     let host_bytes = machine.host.memory_total_bytes;
-    for text in memory::oversized_caches(&session.file, targets, host_bytes)? {
+    for text in memory::oversized_caches(&session.file, targets(), host_bytes)? {
         machine.warn(session, memory::CACHE_CODE, text);
     }
 
@@ -285,6 +289,7 @@ fn describe(
         builds,
         targets: target_records(file)?,
         base: plan.targets[plan.base].name.clone(),
+        bases: bases(plan),
         design: plan.designed.as_ref().map(design_record),
         cells,
         workloads: matrix::steps_of_variants(plan),
@@ -293,6 +298,15 @@ fn describe(
         search: request.search.clone().map(|search| RateSearch { repeats: plan.repeats, ..search }),
         ..Run::default()
     })
+}
+
+/// Returns the bases of engines and builds.
+fn bases(plan: &Plan) -> Vec<GroupBase> {
+    let bases = plan.bases.iter().map(|base| GroupBase {
+        group: base.group.clone(),
+        target: plan.targets[base.target].name.clone(),
+    });
+    bases.collect()
 }
 
 /// Returns the records of a plan's targets.

@@ -25,7 +25,7 @@ pub(crate) struct OpenRun {
     pub(crate) directory: RunDir,
     pub(crate) run: Run,
     pub(crate) matrix: Matrix,
-    /// What adds cells to the matrix.
+    /// The source of further cells.
     pub(crate) growth: Growth,
     /// Keeps other processes out of the run's directory.
     pub(crate) lock: Lock,
@@ -46,7 +46,7 @@ pub struct RunOutcome {
 /// The way in which a run ended.
 pub enum RunEnd {
     /// Cells were measured.
-    Measured(Measured),
+    Measured(MeasuredCells),
     /// All cells were complete.
     WasComplete,
     /// All cells were complete, but the record did not say so yet.
@@ -56,7 +56,7 @@ pub enum RunEnd {
 }
 
 /// The cells of an invocation.
-pub struct Measured {
+pub struct MeasuredCells {
     /// The cells that this invocation measured or left out.
     pub cells: Vec<CellKey>,
     /// These cells are complete, but other cells of the run are not.
@@ -115,7 +115,7 @@ pub(crate) fn conduct(
     // recorded either.
     let incomplete = result.and(incomplete).and_clean_up(written.map_err(Into::into))?;
 
-    let measured = Measured {
+    let measured = MeasuredCells {
         is_part: status == Status::Complete && run.status != Status::Complete,
         cells: rounds.measured,
         is_against_itself: session.plan().against_itself,

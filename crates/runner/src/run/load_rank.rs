@@ -23,7 +23,7 @@ use crate::remote::protocol::{
     CellOrder, ConnectionInfo, EndedPart, Numbered, Order, Report, decode, encode,
 };
 use crate::remote::reach::reachable;
-use crate::steps::sampling::{Reading, Sampling};
+use crate::steps::sampling::{HostSampler, Sampling, StepReading};
 use crate::steps::{cpu, seen_states};
 use crate::targets::engines;
 use crate::targets::workloads::sql::{LoadEngine, SqlWorkload};
@@ -306,11 +306,14 @@ impl RankSink<'_, '_> {
         Ok(())
     }
 
-    fn take_readings(&mut self, readings: impl IntoIterator<Item = Reading>) -> anyhow::Result<()> {
+    fn take_readings(
+        &mut self,
+        readings: impl IntoIterator<Item = StepReading>,
+    ) -> anyhow::Result<()> {
         for reading in readings {
             match reading {
-                Reading::LoadPause(pause) => self.pauses.push(pause),
-                Reading::Host(at_ns, Ok(sample)) => {
+                StepReading::LoadPause(pause) => self.pauses.push(pause),
+                StepReading::Host(at_ns, Ok(sample)) => {
                     if self.samples_host {
                         let values = sample.values.iter().map(|(_, value)| *value).collect();
                         self.rank.report(&Report::HostSample { at_ns, values })?;
@@ -319,7 +322,7 @@ impl RankSink<'_, '_> {
                     self.last_sample = Some(sample);
                 }
                 // A sample that is missing leaves a gap, which the record shows.
-                Reading::Host(_, Err(_)) | Reading::Engine(..) => {}
+                StepReading::Host(_, Err(_)) | StepReading::Engine(..) => {}
             }
         }
 
@@ -335,7 +338,8 @@ impl RankSink<'_, '_> {
         let clients: Vec<Option<u32>> = threads.iter().map(|thread| thread.client).collect();
         let states = ThreadStates::of_one_side(&clients);
         let clock = StepClock::Host(self.rank.clock.clone());
-        let sampling = Sampling::begin(&clock, at, sampler, None, Some(states));
+        let sampling =
+            Sampling::begin(&clock, at, HostSampler { sampler, share: None }, None, Some(states));
         self.sampling = Some(sampling.map_err(|error| error.to_string())?);
         Ok(())
     }
@@ -343,7 +347,7 @@ impl RankSink<'_, '_> {
     /// Tells rank 0 that the step continues.
     fn alive(&mut self) -> anyhow::Result<()> {
         self.follow()?;
-        let readings: Vec<Reading> = self.sampling.iter().flat_map(Sampling::drain).collect();
+        let readings: Vec<StepReading> = self.sampling.iter().flat_map(Sampling::drain).collect();
         self.take_readings(readings)?;
 
         let is_waiting = self.is_waiting;

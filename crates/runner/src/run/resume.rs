@@ -12,7 +12,7 @@ use super::recorded_run::{self, LockedRun};
 use crate::ground::events::Events;
 use crate::ground::failure::UsageError;
 use crate::ground::lock::Lock;
-use crate::ground::request::{ExactRequest, Repeats, RunRequest, SIMULATE};
+use crate::ground::request::{ExactRequest, RepeatsRequest, RunRequest, SIMULATE};
 use crate::ground::time::unix_now_ns;
 use crate::matrix::growth::Growth;
 use crate::matrix::incomplete::IncompleteCells;
@@ -145,8 +145,8 @@ fn add_repeats(
     }
 
     let mut file = recorded_run::plan(&run.plan, &request.plan, events)?;
-    if request.repeats == Some(Repeats::UntilDecided) && file.plan.until_decided.is_none() {
-        let value = Repeats::UntilDecided.plan_value();
+    if request.repeats == Some(RepeatsRequest::UntilDecided) && file.plan.until_decided.is_none() {
+        let value = RepeatsRequest::UntilDecided.plan_value();
         file = plan_file::with_set_instead(&file, "repeats", &value)?;
         run.is_open_ended = true;
         run.plan = file.to_record();
@@ -166,8 +166,8 @@ fn add_repeats(
 
     let more = MoreRepeats {
         repeats: match request.repeats {
-            Some(Repeats::Count(repeats)) => repeats,
-            Some(Repeats::UntilDecided) | None => 0,
+            Some(RepeatsRequest::Count(repeats)) => repeats,
+            Some(RepeatsRequest::UntilDecided) | None => 0,
         },
         is_profiled: request.is_profiled,
         is_exact: request.exact.is_some(),
@@ -234,7 +234,7 @@ fn growth(request: &RunRequest, run: &Run, more: Option<&PlanFile>) -> anyhow::R
         None => Growth::Fixed,
     };
 
-    let has_count = matches!(request.repeats, Some(Repeats::Count(_)));
+    let has_count = matches!(request.repeats, Some(RepeatsRequest::Count(_)));
     if has_count && matches!(growth, Growth::UntilDecided(_)) {
         growth = Growth::Fixed;
     }
@@ -328,8 +328,9 @@ fn growing_cells(
         Growth::Fixed => return Ok(None),
         Growth::Search(_) => tasks.retain(|task| only.matches(&task.reference)),
         // Pairs need the base as well.
-        Growth::UntilDecided(_) => tasks
-            .retain(|task| only.matches(&task.reference) || task.reference.key.target == run.base),
+        Growth::UntilDecided(_) => tasks.retain(|task| {
+            only.matches(&task.reference) || run.is_base(&task.reference.key.target)
+        }),
     }
 
     Ok(Some(tasks))

@@ -1,4 +1,4 @@
-//! What all cells of an invocation share.
+//! The parts that all cells of an invocation share.
 
 mod system_calls;
 

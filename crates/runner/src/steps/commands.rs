@@ -192,7 +192,7 @@ impl StepRunner<'_> {
     }
 }
 
-/// What a command printed.
+/// The output of a command.
 struct Printed {
     /// All of it, or its end.
     text: String,

@@ -149,8 +149,15 @@ impl<'a> StepRunner<'a> {
         let placing = Arc::clone(&self.placing);
         let followers = self.followers(&placing);
         let clock = self.clock();
-        let mut sink =
-            StepSink::new(writer, session.events, clock.clone(), self.seat, instruments, followers);
+        let host_share = self.seat.map(Seat::host_share);
+        let mut sink = StepSink::new(
+            writer,
+            session.events,
+            clock.clone(),
+            host_share,
+            instruments,
+            followers,
+        );
 
         profiler.iter_mut().for_each(Profiler::enable);
         let (outcome, counted) = match &self.counting {
@@ -237,6 +244,10 @@ impl<'a> StepRunner<'a> {
         let notes = sampler.notes().iter().map(|note| Warning::new("host::disk", note));
         self.notes.warnings.extend(notes);
 
+        if let Some(seat) = self.seat {
+            seat.host_share().set_counters(sampler.host_counters());
+        }
+
         // The first sample opens the files of the server's processes: that is not the step's time.
         let _ = sampler.sample();
         sampler
@@ -270,11 +281,6 @@ impl<'a> StepRunner<'a> {
                 both_sides(&connection.states, &sampled)
             };
             record.connections.push(Connection { states, ..connection.clone() });
-        }
-
-        if self.seat.is_some_and(Seat::shares_process) {
-            // The rest of the process worked for the other targets, too.
-            record.cpu.assay_ns = record.cpu.client_user_ns + record.cpu.client_system_ns;
         }
 
         self.add_remarks(record, outcome);

@@ -16,10 +16,10 @@ use words::{Random, WaitView};
 
 use super::session_states::SessionStates;
 use crate::ground::threads::{NoThread, spawn};
-use crate::turns::StepClock;
+use crate::turns::{HostShare, StepClock};
 
 /// A reading and its time.
-pub enum Reading {
+pub enum StepReading {
     /// The host, so many nanoseconds into the step, or why it could not be read.
     Host(u64, Result<Sample, String>),
     /// The engine.
@@ -78,10 +78,28 @@ const LOOK_EVERY_NS: u64 = 100_000_000;
 /// threads.
 type Processes = Arc<Mutex<Option<Vec<u32>>>>;
 
+/// Samples the host.
+pub struct HostSampler {
+    pub sampler: Sampler,
+    /// The target's share of the host, if it takes turns.
+    pub share: Option<HostShare>,
+}
+
+impl HostSampler {
+    fn sample(&mut self) -> Result<Sample, String> {
+        let mut sample = self.sampler.sample().map_err(|error| error.to_string())?;
+        // At once, since a sample belongs to the turn in which it was taken.
+        if let Some(share) = &self.share {
+            share.keep_own(&mut sample);
+        }
+        Ok(sample)
+    }
+}
+
 /// The sampling threads.
 pub struct Sampling {
     done: Arc<AtomicBool>,
-    readings: Receiver<Reading>,
+    readings: Receiver<StepReading>,
     host: JoinHandle<Sampler>,
     engine: Option<JoinHandle<Box<dyn Observer>>>,
     states: Option<JoinHandle<ThreadStates>>,
@@ -91,7 +109,7 @@ pub struct Sampling {
 #[derive(Default)]
 pub struct SamplingResult {
     /// Readings that were not drained before the end.
-    pub readings: Vec<Reading>,
+    pub readings: Vec<StepReading>,
     pub sampler: Option<Sampler>,
     /// `None` if the engine did not answer.
     pub observer: Option<Box<dyn Observer>>,
@@ -107,7 +125,7 @@ impl Sampling {
     pub fn begin(
         clock: &StepClock,
         start_at: u64,
-        sampler: Sampler,
+        host: HostSampler,
         observer: Option<Box<dyn Observer>>,
         states: Option<ThreadStates>,
     ) -> Result<Self, NoThread> {
@@ -127,7 +145,7 @@ impl Sampling {
             let (mut seconds, sender) = (seconds.clone(), sender.clone());
             let processes = Arc::clone(&processes);
             seconds.watch = Some(StallDetector { found: sender.clone(), run_delay_ns: 0 });
-            spawn("host", move || read_host(seconds, sampler, &processes, &sender))?
+            spawn("host", move || read_host(seconds, host, &processes, &sender))?
         };
 
         let states = states.map(|states| {
@@ -149,7 +167,7 @@ impl Sampling {
     }
 
     /// Returns the readings since the last call.
-    pub fn drain(&self) -> impl Iterator<Item = Reading> {
+    pub fn drain(&self) -> impl Iterator<Item = StepReading> {
         self.readings.try_iter()
     }
 
@@ -189,7 +207,7 @@ struct SecondTimer {
 /// Detects stalls of the process by how late one of its threads wakes up.
 #[derive(Clone)]
 struct StallDetector {
-    found: Sender<Reading>,
+    found: Sender<StepReading>,
     /// The time that the thread had waited for processors at the last check.
     run_delay_ns: u64,
 }
@@ -207,7 +225,7 @@ impl StallDetector {
         let waited_ns = run_delay_ns().saturating_sub(self.run_delay_ns);
         if late_ns.saturating_sub(waited_ns) >= HELD_UP_NS_MIN {
             let held_up = LoadPause { from_ns, to_ns: now_ns };
-            let _ = self.found.send(Reading::LoadPause(held_up));
+            let _ = self.found.send(StepReading::LoadPause(held_up));
         }
     }
 }
@@ -281,23 +299,22 @@ fn ends_in_time<T>(thread: &JoinHandle<T>) -> bool {
 
 fn read_host(
     mut seconds: SecondTimer,
-    mut sampler: Sampler,
+    mut host: HostSampler,
     processes: &Mutex<Option<Vec<u32>>>,
-    readings: &Sender<Reading>,
+    readings: &Sender<StepReading>,
 ) -> Sampler {
     // One more reading comes at the step's end, however long its last second was.
     loop {
         let goes_on = seconds.wait();
         let at_ns = seconds.elapsed_ns();
-        let _ = readings
-            .send(Reading::Host(at_ns, sampler.sample().map_err(|error| error.to_string())));
+        let _ = readings.send(StepReading::Host(at_ns, host.sample()));
 
         // The thread that samples states gets the processes from here: finding them takes time.
         *processes.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(sampler.server_processes());
+            Some(host.sampler.server_processes());
 
         if !goes_on {
-            return sampler;
+            return host.sampler;
         }
     }
 }
@@ -306,7 +323,7 @@ fn sample_states(
     mut seconds: SecondTimer,
     mut states: ThreadStates,
     processes: &Mutex<Option<Vec<u32>>>,
-    readings: &Sender<Reading>,
+    readings: &Sender<StepReading>,
 ) -> ThreadStates {
     // Any seed will do: the times must only be independent of the load's rhythm.
     let mut random = Random::stream(seconds.start_at, &[]);
@@ -339,16 +356,16 @@ fn sample_states(
     }
 }
 
-fn send_states(states: &mut SessionStates, readings: &Sender<Reading>) {
+fn send_states(states: &mut SessionStates, readings: &Sender<StepReading>) {
     if let Some((at_ns, counters)) = states.take() {
-        let _ = readings.send(Reading::Engine(at_ns, counters));
+        let _ = readings.send(StepReading::Engine(at_ns, counters));
     }
 }
 
 fn read_engine(
     mut seconds: SecondTimer,
     mut observer: Box<dyn Observer>,
-    readings: &Sender<Reading>,
+    readings: &Sender<StepReading>,
 ) -> Box<dyn Observer> {
     // As above, any seed will do.
     let mut random = Random::stream(seconds.start_at, &[1]);
@@ -386,7 +403,7 @@ fn read_engine(
         }
 
         send_states(&mut states, readings);
-        let _ = readings.send(Reading::Engine(at_ns, counters));
+        let _ = readings.send(StepReading::Engine(at_ns, counters));
     }
 
     send_states(&mut states, readings);
@@ -426,7 +443,7 @@ mod tests {
             let slept = [0, until_ns, until_ns + late_ms * 1_000_000];
             watch.woke(slept, || SECOND_NS + waited_ns);
             match readings.try_recv() {
-                Ok(Reading::LoadPause(held)) => Some((held.from_ns, held.to_ns)),
+                Ok(StepReading::LoadPause(held)) => Some((held.from_ns, held.to_ns)),
                 _ => None,
             }
         };

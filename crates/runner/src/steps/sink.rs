@@ -7,13 +7,13 @@ use load::{ConnectionThreads, LatencyKind, Progress, Sink};
 use probe::{Sample, Sampler, StateCounts, ThreadStates, WatchedConnection};
 use record::{ConnectionState, Cpu, IntervalRow, LoadPause, Step, StepWriter};
 
-use super::sampling::{Reading, Sampling, SamplingResult};
+use super::sampling::{HostSampler, Sampling, SamplingResult, StepReading};
 use super::system_calls::{CellCalls, StepCalls};
 use crate::ground::events::Events;
 use crate::ground::failure;
 use crate::ground::time::unix_now_ns;
 use crate::targets::replicas::Replication;
-use crate::turns::{Placing, Seat, StepClock};
+use crate::turns::{HostShare, Placing, StepClock};
 
 /// The time from the beginning of counting to the start of the load, for its threads to fall
 /// asleep.
@@ -121,8 +121,8 @@ pub struct StepSink<'a> {
     writer: &'a mut StepWriter,
     events: &'a dyn Events,
     clock: StepClock,
-    /// The cell's seat, if it takes turns.
-    seat: Option<&'a Seat>,
+    /// The target's share of the host, if it takes turns.
+    host_share: Option<HostShare>,
     /// The time at which the step began.
     started_unix_ns: u64,
     /// The same by the clock; `None` until it begins.
@@ -157,7 +157,7 @@ impl<'a> StepSink<'a> {
         writer: &'a mut StepWriter,
         events: &'a dyn Events,
         clock: StepClock,
-        seat: Option<&'a Seat>,
+        host_share: Option<HostShare>,
         instruments: Instruments,
         followers: Followers<'a>,
     ) -> Self {
@@ -165,7 +165,7 @@ impl<'a> StepSink<'a> {
             writer,
             events,
             clock,
-            seat,
+            host_share,
             started_unix_ns: unix_now_ns(),
             started_ns: None,
             instruments: Some(instruments),
@@ -220,14 +220,9 @@ impl<'a> StepSink<'a> {
         earliest.max(self.clock.now() + LEAD_NS)
     }
 
-    fn take(&mut self, reading: Reading) {
+    fn take(&mut self, reading: StepReading) {
         let result = match reading {
-            Reading::Host(at_ns, Ok(mut sample)) => {
-                // Processes that targets share, and the host, worked for the others, too.
-                if let Some(seat) = self.seat {
-                    seat.leave_out_others(&mut sample);
-                }
-
+            StepReading::Host(at_ns, Ok(sample)) => {
                 let values: Vec<Option<i64>> =
                     sample.values.iter().map(|(_, value)| *value).collect();
                 self.first.get_or_insert_with(|| sample.clone());
@@ -237,12 +232,12 @@ impl<'a> StepSink<'a> {
                 let written = self.writer.host(0, second, at_ns as i64, &values);
                 written.map_err(error_text)
             }
-            Reading::LoadPause(held_up) => {
+            StepReading::LoadPause(held_up) => {
                 self.held_up.push(held_up);
                 Ok(())
             }
-            Reading::Host(_, Err(error)) => Err(format!("the host can't be sampled: {error}")),
-            Reading::Engine(at_ns, sample) => self
+            StepReading::Host(_, Err(error)) => Err(format!("the host can't be sampled: {error}")),
+            StepReading::Engine(at_ns, sample) => self
                 .writer
                 .counters((at_ns / 1_000_000_000) as u32, at_ns as i64, &sample)
                 .map_err(error_text),
@@ -273,7 +268,8 @@ impl Sink for StepSink<'_> {
         let states = states_of(connections);
         let processes = sampler.server_processes();
         let states = states.with_engine(is_embedded, processes, own_thread);
-        let sampling = Sampling::begin(&self.clock, start_at, sampler, observer, Some(states));
+        let host = HostSampler { sampler, share: self.host_share.take() };
+        let sampling = Sampling::begin(&self.clock, start_at, host, observer, Some(states));
         self.sampling = Some(sampling.map_err(|error| error.to_string())?);
         Ok(start_at)
     }
@@ -303,7 +299,7 @@ impl Sink for StepSink<'_> {
     }
 
     fn progress(&mut self, progress: &Progress) -> Result<(), String> {
-        let readings: Vec<Reading> = self.sampling.iter().flat_map(Sampling::drain).collect();
+        let readings: Vec<StepReading> = self.sampling.iter().flat_map(Sampling::drain).collect();
         for reading in readings {
             self.take(reading);
         }

@@ -1,4 +1,4 @@
-//! What a cell sees of its target while the target runs.
+//! A running target, as its cell sees it.
 
 use std::ops::Range;
 use std::path::PathBuf;

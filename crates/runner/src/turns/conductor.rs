@@ -71,8 +71,8 @@ impl Conductor<'_> {
             let load = &loads[index].1;
 
             let at_ns = self.clock.now() - started_ns;
-            // Targets that follow each other have the same processors.
-            let draw = u64::from(number) / loads.len() as u64;
+            // The targets have the same processors in a half of a block.
+            let draw = 2 * u64::from(place.block) + u64::from(place.half);
             let turn = TurnNumber { number, block: place.block, at_ns, draw };
             let end = self.give_turn(load, turn, &mut pace).unwrap_or_else(|error| {
                 // The others go on: only this target can't take its turns.

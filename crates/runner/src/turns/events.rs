@@ -1,4 +1,4 @@
-//! What a group of cells tells: as much as can be shown of several cells at once.
+//! The events of a group of cells: as much as can be shown of several cells at once.
 
 use std::time::Duration;
 

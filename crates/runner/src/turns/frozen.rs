@@ -12,7 +12,7 @@ use record::ServerUse;
 #[derive(Default)]
 pub struct Frozen {
     freezer: Option<Freezer>,
-    /// What the processes use; `None` if that can't be read.
+    /// The meter of the processes; `None` if their use can't be read.
     meter: Option<TreeUse>,
     /// The same at the beginning of the turn.
     at_begin: Option<TreeReading>,

@@ -21,6 +21,7 @@ pub mod clock;
 pub mod conductor;
 pub mod events;
 pub mod frozen;
+mod host_share;
 pub mod link;
 pub mod order;
 mod pace;
@@ -30,6 +31,7 @@ pub mod table;
 
 pub use clock::StepClock;
 pub use frozen::Frozen;
+pub use host_share::HostShare;
 pub use link::{LinkPipes, TableEnd};
 pub use placing::Placing;
 pub use seat::Seat;

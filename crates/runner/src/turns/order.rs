@@ -4,13 +4,15 @@ use words::Random;
 
 /// Draws the order in which targets take turns.
 ///
-/// Each target has two turns in a block, and the second half of a block mirrors the first: `a b b
+/// Each target has one turn in each half of a block, and the second half mirrors the first: `a b b
 /// a`. So no steady drift of the machine favors a target. Each block begins with an order that is
 /// drawn at random, so that no rhythm of the machine favors one.
 pub struct TurnOrder {
     random: Random,
     /// The rest of the block, last turn first.
     rest: Vec<usize>,
+    /// The number of turns in a half of the block.
+    half_length: usize,
     /// The number of blocks that have begun.
     blocks: u32,
 }
@@ -22,12 +24,14 @@ pub struct NextTurn {
     pub cell: usize,
     /// The number of the block, from 0.
     pub block: u32,
+    /// The half of the block, 0 or 1.
+    pub half: u32,
 }
 
 impl TurnOrder {
     /// Returns the orders that follow from a seed.
     pub fn new(seed: u64) -> Self {
-        Self { random: Random::stream(seed, &[]), rest: Vec::new(), blocks: 0 }
+        Self { random: Random::stream(seed, &[]), rest: Vec::new(), half_length: 0, blocks: 0 }
     }
 
     /// Returns the next turn, of one of the cells that are `loading`. `None` if no cell is.
@@ -35,8 +39,9 @@ impl TurnOrder {
         loop {
             // A cell whose load has ended leaves the rest of a block to the others.
             while let Some(cell) = self.rest.pop() {
+                let half = u32::from(self.rest.len() < self.half_length);
                 if loading.contains(&cell) {
-                    return Some(NextTurn { cell, block: self.blocks - 1 });
+                    return Some(NextTurn { cell, block: self.blocks - 1, half });
                 }
             }
 
@@ -55,6 +60,7 @@ impl TurnOrder {
             half.swap(last, self.random.below(last as u64 + 1) as usize);
         }
 
+        self.half_length = half.len();
         self.rest.clone_from(&half);
         half.reverse();
         self.rest.extend(half);
@@ -88,6 +94,20 @@ mod tests {
                 assert_eq!(first_half, loading);
             }
         }
+    }
+
+    #[test]
+    fn each_half_of_a_block_has_every_target_once() {
+        let mut order = TurnOrder::new(11);
+        let all: Vec<NextTurn> = (0..12).map(|_| order.next(&[0, 1, 2]).unwrap()).collect();
+        let halves: Vec<[u32; 2]> = all.iter().map(|turn| [turn.block, turn.half]).collect();
+        assert_eq!(halves[..7], [[0, 0], [0, 0], [0, 0], [0, 1], [0, 1], [0, 1], [1, 0]]);
+
+        // A target that ends in the middle of a block does not shift the halves of the others.
+        let first = order.next(&[0, 1, 2]).unwrap().cell;
+        let left: Vec<usize> = (0..3).filter(|cell| *cell != first).collect();
+        let rest: Vec<u32> = (0..4).map(|_| order.next(&left).unwrap().half).collect();
+        assert_eq!(rest, [0, 0, 1, 1]);
     }
 
     #[test]

@@ -7,26 +7,25 @@ use load::{
     ConnectionThreads, Gate, LatencyKind, Limits, Progress, Sink, StepEnd, StepOutcome, SystemClock,
 };
 use load::{Turn, TurnClock};
-use probe::Sample;
 use record::{IntervalRow, TurnRow};
 use workload::Task;
 
 use super::frozen::Frozen;
 use super::link::{CellEnd, LinkPipes};
 use super::table::{ReadyLoad, Table, TurnTaker};
-use super::{Placing, StepClock, lock};
+use super::{HostShare, Placing, StepClock, lock};
 
 /// The seat of one cell. The cell works alone from the moment it sits down until its first load is
 /// ready, and from the end of each load until the next one is.
 pub struct Seat {
-    place: Place,
+    place: SeatPlace,
     connections: Arc<Connections>,
     /// The processes to freeze between turns, while the target runs.
     target: Arc<Mutex<Frozen>>,
 }
 
 /// The place of a seat.
-enum Place {
+enum SeatPlace {
     /// At a table in this process.
     Here { table: Arc<Table>, cell: usize },
     /// At a table in the process that started this one.
@@ -38,6 +37,7 @@ struct Connections {
     gate: Arc<Gate>,
     /// Puts the connections on processors, while the target runs.
     placing: Mutex<Option<Arc<Placing>>>,
+    host: HostShare,
     /// The turns of the load that runs, or ran last.
     rows: Mutex<Vec<TurnRow>>,
     /// The reason why the target can't take its turns.
@@ -45,10 +45,11 @@ struct Connections {
 }
 
 impl Connections {
-    fn new(clock: &SystemClock) -> Arc<Self> {
+    fn new(clock: &SystemClock, host: HostShare) -> Arc<Self> {
         Arc::new(Self {
             gate: Gate::closed(clock.clone()),
             placing: Mutex::default(),
+            host,
             rows: Mutex::default(),
             failure: Mutex::default(),
         })
@@ -59,7 +60,8 @@ impl Seat {
     /// Sits down at a table, and waits until the cell may work.
     pub fn take(table: Arc<Table>, cell: usize, clock: &SystemClock) -> Self {
         table.ask(cell);
-        Self::new(Place::Here { table, cell }, Connections::new(clock))
+        let connections = Connections::new(clock, HostShare::new(true));
+        Self::new(SeatPlace::Here { table, cell }, connections)
     }
 
     /// Takes the seat of a cell in its own process, which may work already. The paths are those of
@@ -68,12 +70,12 @@ impl Seat {
     /// # Errors
     /// The pipes can't be opened.
     pub fn linked(pipes: &LinkPipes, clock: &SystemClock) -> anyhow::Result<Self> {
-        let connections = Connections::new(clock);
+        let connections = Connections::new(clock, HostShare::new(false));
         let end = CellEnd::open(pipes, Arc::clone(&connections))?;
-        Ok(Self::new(Place::Linked(end), connections))
+        Ok(Self::new(SeatPlace::Linked(end), connections))
     }
 
-    fn new(place: Place, connections: Arc<Connections>) -> Self {
+    fn new(place: SeatPlace, connections: Arc<Connections>) -> Self {
         Self { place, connections, target: Arc::default() }
     }
 
@@ -82,24 +84,9 @@ impl Seat {
         StepClock::Turns(self.turn_clock())
     }
 
-    /// Returns whether other cells of the group are measured in this process.
-    pub fn shares_process(&self) -> bool {
-        matches!(self.place, Place::Here { .. })
-    }
-
-    /// Removes the values of a sample that are not of this target alone: those of the host, and
-    /// those of a process that other targets share.
-    pub fn leave_out_others(&self, sample: &mut Sample) {
-        // The server's processes and the database are of this target alone in any case.
-        for (name, value) in &mut sample.values {
-            let is_own = name.starts_with("server_")
-                || ["data_bytes", "log_bytes"].contains(name)
-                || (name.starts_with("assay_") && !self.shares_process());
-
-            if !is_own {
-                *value = None;
-            }
-        }
+    /// Returns the target's share of the host.
+    pub fn host_share(&self) -> HostShare {
+        self.connections.host.clone()
     }
 
     fn turn_clock(&self) -> TurnClock {
@@ -131,13 +118,14 @@ impl Seat {
     ) -> anyhow::Result<StepOutcome> {
         let clock = self.turn_clock();
         lock(&self.connections.rows).clear();
+        self.connections.host.begin_step();
 
         let mut sink = SeatedSink { sink, seat: self, number };
         let outcome = load::run(tasks, limits, &clock, stop, &mut sink);
 
         match &self.place {
-            Place::Here { table, cell } => table.ask(*cell),
-            Place::Linked(end) => end.ask(),
+            SeatPlace::Here { table, cell } => table.ask(*cell),
+            SeatPlace::Linked(end) => end.ask(),
         }
 
         lock(&self.target).thaw()?;
@@ -167,8 +155,8 @@ impl Seat {
     /// The process with the table has ended.
     pub fn has_database(&self) -> std::io::Result<()> {
         match &self.place {
-            Place::Here { table, cell } => table.has_database(*cell),
-            Place::Linked(end) => end.has_database()?,
+            SeatPlace::Here { table, cell } => table.has_database(*cell),
+            SeatPlace::Linked(end) => end.has_database()?,
         }
 
         Ok(())
@@ -183,12 +171,12 @@ impl Seat {
         drop(target);
 
         match &self.place {
-            Place::Here { table, cell } => {
+            SeatPlace::Here { table, cell } => {
                 let connections = Arc::clone(&self.connections);
                 let target = Arc::clone(&self.target);
                 table.ready(*cell, ReadyLoad { number, connections, target });
             }
-            Place::Linked(end) => end.ready(number)?,
+            SeatPlace::Linked(end) => end.ready(number)?,
         }
 
         Ok(())
@@ -197,7 +185,7 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        if let Place::Here { table, cell } = &self.place {
+        if let SeatPlace::Here { table, cell } = &self.place {
             table.leave(*cell);
         }
     }
@@ -210,6 +198,7 @@ impl TurnTaker for Connections {
             placing.next(draw)?;
         }
 
+        self.host.begin_turn();
         self.gate.open();
         Ok(())
     }
@@ -219,7 +208,9 @@ impl TurnTaker for Connections {
     }
 
     fn end(&self) -> anyhow::Result<Turn> {
-        Ok(self.gate.close())
+        let turn = self.gate.close();
+        self.host.end_turn();
+        Ok(turn)
     }
 
     fn fail(&self, reason: &str) {

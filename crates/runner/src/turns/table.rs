@@ -94,7 +94,7 @@ impl ReadyLoad {
     }
 }
 
-/// What a cell does.
+/// The stage of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The cell begins when another one has made its database.
@@ -111,18 +111,18 @@ enum Stage {
 
 /// The cells of a group and their stages.
 pub struct Table {
-    places: Mutex<Vec<Place>>,
+    places: Mutex<Vec<CellPlace>>,
     changed: Condvar,
 }
 
-struct Place {
+struct CellPlace {
     stage: Stage,
     load: Option<ReadyLoad>,
     /// Turns were given up: the cell may work at any time.
     is_free: bool,
 }
 
-/// What the conductor does next.
+/// The next action of the conductor.
 pub(super) enum Next {
     /// It gives turns to these loads, by the number of their cells.
     Turns(Vec<(usize, ReadyLoad)>),
@@ -140,7 +140,7 @@ impl Table {
                 Some(for_cell) => Stage::Waits { for_cell },
                 None => Stage::Asks,
             };
-            places.push(Place { stage, load: None, is_free: false });
+            places.push(CellPlace { stage, load: None, is_free: false });
         }
 
         Self { places: Mutex::new(places), changed: Condvar::new() }
@@ -239,13 +239,13 @@ impl Table {
         self.changed.notify_all();
     }
 
-    fn wait<'a>(&self, places: MutexGuard<'a, Vec<Place>>) -> MutexGuard<'a, Vec<Place>> {
+    fn wait<'a>(&self, places: MutexGuard<'a, Vec<CellPlace>>) -> MutexGuard<'a, Vec<CellPlace>> {
         self.changed.wait(places).unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Lets cells ask for work that wait for the database of `cell`.
-fn end_waits(places: &mut [Place], cell: usize) {
+fn end_waits(places: &mut [CellPlace], cell: usize) {
     for place in places {
         if place.stage == (Stage::Waits { for_cell: cell }) {
             place.stage = Stage::Asks;
@@ -255,7 +255,7 @@ fn end_waits(places: &mut [Place], cell: usize) {
 
 /// Takes the loads with the lowest number. A cell may lack a step that others have: its next load
 /// waits until theirs has ended.
-fn first_loads(places: &mut [Place]) -> Vec<(usize, ReadyLoad)> {
+fn first_loads(places: &mut [CellPlace]) -> Vec<(usize, ReadyLoad)> {
     let numbers = places.iter().filter_map(|place| match place.stage {
         Stage::Loads { number } => Some(number),
         Stage::Waits { .. } | Stage::Asks | Stage::Works | Stage::Left => None,

@@ -55,8 +55,8 @@ formulas! {
         "the rate that 99 % of the seconds reached: a low number"
         "as above";
     "typical_rate"
-        "(geometric mean of the rates of whole blocks of [turns](turns.md), without the slowest fifth and \
-         the fastest fifth), times the rate over all turns / that over whole blocks"
+        "geometric mean of the rates of [turns](turns.md), without the slowest fifth and the fastest \
+         fifth"
         "not published";
     "steadiness"
         "throughput / `typical_rate`"
@@ -113,8 +113,8 @@ formulas! {
          those that insert, not those that delete. It has its own verdicts: \
          [compare.md](compare.md#what-is-shown)";
     "typical_cpu_us_per_op"
-        "CPU time of the load threads and of the server's processes over operations, of each whole \
-         block of [turns](turns.md); the geometric mean without the lowest fifth and the highest fifth";
+        "CPU time of the load threads and of the server's processes over operations, of each \
+         [turn](turns.md); the geometric mean without the lowest fifth and the highest fifth";
     "instructions_per_op"
         "instructions that these threads executed, over operations; it has its own verdicts too";
     "cycles_per_op"
@@ -187,7 +187,7 @@ formulas! {
         "sampled states";
     "op_unexplained_us"
         "`op_time_us` - the parts + `op_overlap_us`: time that no part explains"
-        "all of them, but `op_steal_us` only in steps without [turns](turns.md)";
+        "all of them";
     "op_unexplained%"
         "100 x `op_unexplained_us` / `op_time_us`. It is below 0 if the parts add up to more \
          than the time"

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Check;
 use crate::check::index_check;
+use crate::summary::{Deleted, Inserted};
 
 /// All keys of a table, as ascending runs without gaps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -68,31 +69,6 @@ pub struct Ledger {
 /// Keys that a server may reserve for a connection and leave unused: the cache of a PostgreSQL
 /// sequence.
 const SEQUENCE_CACHE: i64 = 1000;
-
-/// The rows that one connection inserted into a table during a step.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Inserted {
-    pub(super) rows: u64,
-    pub(super) last_key: Option<i64>,
-    /// The number after the last row, if any were inserted.
-    pub(super) end_row: Option<u64>,
-    /// The key after the last assigned one, if the client assigns keys.
-    pub(super) next_key: Option<i64>,
-}
-
-/// The rows that one connection deleted from a table during a step.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Deleted {
-    /// Each row was the oldest that nobody else was deleting.
-    pub(super) rows: u64,
-    /// No key is smaller.
-    pub(super) key_min: i64,
-    /// `key_min` holds only for rows that existed before the step: other connections insert too,
-    /// and a server may give them smaller keys than it assigned before.
-    pub(super) covers_old_rows_only: bool,
-    /// The first key that the connection failed to delete.
-    pub(super) left: Option<i64>,
-}
 
 impl Ledger {
     pub(super) fn new() -> Self {

@@ -25,10 +25,9 @@ use std::sync::Arc;
 use engine::{Error, Partitions, StatementPlan, Table};
 use plan::{InsertStep, InsertStepKind, Query, Tables, WriteEnd};
 
-use crate::program::{Summaries, Summary};
-use crate::{Check, ClientShare, LoadState, OpKind, Program, Random, Schedule, Task};
+use crate::{Check, ClientShare, OpKind, Program, Random, Schedule, Summaries, Summary, Task};
 use choices::{OldestRows, PointChoices, RangeChoices};
-pub use ledger::{Deleted, Inserted, Ledger};
+pub use ledger::Ledger;
 use pace::{CommitQuota, Pace};
 use programs::{
     BULK_LOAD_END, CREATE_INDEX, Connection, DELETE, Deleter, Inserter, PointReader, RangeReader,
@@ -360,20 +359,18 @@ impl Insert {
     }
 
     /// Returns what is known of the tables.
-    pub fn state(&self) -> LoadState {
-        LoadState::Insert(self.ledgers.clone())
+    pub fn ledgers(&self) -> &[Ledger] {
+        &self.ledgers
     }
 
     /// Takes over what another process knew of the same tables. Returns `false` if it knew other
     /// tables.
-    pub fn restore(&mut self, state: LoadState) -> bool {
-        match state {
-            LoadState::Insert(ledgers) if ledgers.len() == self.tables.len() => {
-                self.ledgers = ledgers;
-                true
-            }
-            _ => false,
+    pub fn restore(&mut self, ledgers: Vec<Ledger>) -> bool {
+        if ledgers.len() != self.tables.len() {
+            return false;
         }
+        self.ledgers = ledgers;
+        true
     }
 
     fn is_shared(&self) -> bool {
@@ -452,6 +449,7 @@ impl Insert {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::summary::{Deleted, Inserted};
     use crate::tests::planned;
 
     /// Two clients with a table each.

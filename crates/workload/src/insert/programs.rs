@@ -6,10 +6,10 @@ use std::time::Duration;
 use engine::{Error, Interrupt};
 
 use super::choices::{OldestRows, PointChoices, RangeChoices};
-use super::ledger::{Deleted, Inserted};
 use super::pace::CommitQuota;
 use super::rows::RowBatches;
 use super::schema::POINT_KEYS;
+use crate::summary::{Deleted, Inserted};
 use crate::{Executed, Next, OpKind, OpRole, Program, Summary};
 
 /// A statement or batch that inserts rows and commits.

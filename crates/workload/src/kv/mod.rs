@@ -9,7 +9,6 @@ mod data;
 mod history;
 mod programs;
 mod verifier;
-mod writer_summary;
 
 #[cfg(test)]
 mod tests;
@@ -19,16 +18,16 @@ use std::time::Duration;
 
 use engine::{Direction, Durability, Error, KeyFacts, KeyValueSession, Scan};
 use plan::{KvRead, KvStep, KvStepKind};
+use serde::{Deserialize, Serialize};
 
 use crate::check::ValueCheck;
-use crate::{Check, LoadState, Random, Schedule, Summaries, Summary, Task};
+use crate::summary::ReadSummary;
+use crate::{Check, Random, Schedule, Summaries, Summary, Task};
 use data::{Data, Fault, KeyFault, NUMBER_BYTES, ValueVersion};
 use history::{History, WriterHistory};
 pub use programs::{PUT, read_kind};
 use programs::{Reader, Writer};
-pub use verifier::ReadSummary;
 use verifier::ReadVerifier;
-pub use writer_summary::WriterSummary;
 
 /// The time between bursts of the writer in a step with readers; `db_bench` writes ten times a
 /// second.
@@ -37,6 +36,15 @@ const BURST: Duration = Duration::from_millis(10);
 /// Purposes of random streams, the last part of their paths; the data uses 0, 1 and 4.
 const READS: u64 = 2;
 const SAMPLES: u64 = 3;
+
+/// The keys after the load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadedKeys {
+    /// The number of keys.
+    pub keys: u64,
+    /// The number of the step that loaded them, which is in their values.
+    pub load_step: u32,
+}
 
 /// One cell's sequence: its keys and what is known about them.
 pub struct Kv {
@@ -90,23 +98,21 @@ impl Kv {
         self.keys
     }
 
-    /// Returns what is known of the keys; `None` if keys were overwritten, which is more than a
-    /// state tells.
-    pub fn state(&self) -> Option<LoadState> {
+    /// Returns what is known of the keys; `None` if keys were overwritten, of which there is more to
+    /// know.
+    pub fn loaded_keys(&self) -> Option<LoadedKeys> {
         let load_step = self.history.only_load()?;
-        Some(LoadState::KeyValue { keys: self.keys, load_step })
+        Some(LoadedKeys { keys: self.keys, load_step })
     }
 
     /// Takes over what another process knew of the same keys. Returns `false` if it knew others.
-    pub fn restore(&mut self, state: &LoadState) -> bool {
-        match *state {
-            LoadState::KeyValue { keys, load_step } if keys <= self.plan.keys => {
-                self.keys = keys;
-                Arc::make_mut(&mut self.history).record_load(load_step);
-                true
-            }
-            _ => false,
+    pub fn restore(&mut self, loaded: LoadedKeys) -> bool {
+        if loaded.keys > self.plan.keys {
+            return false;
         }
+        self.keys = loaded.keys;
+        Arc::make_mut(&mut self.history).record_load(loaded.load_step);
+        true
     }
 
     /// Opens the connections of a step.
@@ -336,11 +342,10 @@ fn check_reads(reads: &[&ReadSummary], writers: &[WriterHistory]) -> Vec<Check> 
         return Vec::new();
     }
 
-    let first_fault = reads.iter().find_map(|read| read.first);
     let compared = ValueCheck {
         count: reads.iter().map(|read| read.count).sum(),
         wrong: reads.iter().map(|read| read.wrong).sum(),
-        first: first_fault.map(|fault| fault.to_string()),
+        first: reads.iter().find_map(|read| read.first.clone()),
     };
     let mut checks = vec![compared.check("values read")];
 

@@ -7,7 +7,7 @@ use plan::KvRead;
 
 use super::data::{self, Data, Fault, KeyChoices, ValueVersion};
 use super::verifier::ReadVerifier;
-use super::writer_summary::WriterSummary;
+use crate::summary::WriterSummary;
 use crate::{Executed, Next, OpKind, OpRole, Program, Random, Summary};
 
 /// Writes a key and its value.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::data::{Data, Fault, KeyFault};
 use super::history::History;
+use crate::summary::ReadSummary;
 
 /// Verifies the values that a reader reads, and counts faults.
 pub(super) struct ReadVerifier {
@@ -110,20 +111,8 @@ impl ReadVerifier {
         ReadSummary {
             count: self.verified,
             wrong: self.wrong,
-            first: self.first,
+            first: self.first.map(|fault| fault.to_string()),
             seen_end: self.seen_end,
         }
     }
-}
-
-/// The results of a reader's verification.
-#[derive(Clone, Copy, Debug)]
-pub struct ReadSummary {
-    /// Values that were compared.
-    pub(super) count: u64,
-    /// Values that were wrong or missing, whether they were sampled or not.
-    pub(super) wrong: u64,
-    pub(super) first: Option<KeyFault>,
-    /// The number after the newest write of this step's writer that was read.
-    pub(super) seen_end: u64,
 }

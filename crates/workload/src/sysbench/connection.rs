@@ -6,9 +6,9 @@ use engine::{Dialect, Error, ErrorClass, Interrupt, Session, Statement};
 
 use plan::sysbench::Effect;
 
-use super::changes::{RowChanges, TableChanges};
 use super::data::LoadedRows;
 use super::event::{Event, EventValues, Streams};
+use crate::summary::{RowChanges, TableChanges};
 use crate::{Executed, Next, OpKind, OpRole, Program, Summary};
 
 /// Inserts the rows of one statement.

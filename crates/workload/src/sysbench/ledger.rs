@@ -6,9 +6,9 @@
 use engine::{Table, TableFacts};
 use serde::{Deserialize, Serialize};
 
-use super::changes::RowChanges;
 use crate::Check;
 use crate::check::index_check;
+use crate::summary::RowChanges;
 
 /// The reason why the number of rows is no longer compared.
 const UNCERTAIN: &str = "a statement whose effect is not known may have changed the number of rows";

@@ -4,7 +4,6 @@
 //! answers, so whatever is known before a step is computed when its connections are opened.
 //! Events only draw values and send them.
 
-mod changes;
 mod connection;
 mod data;
 pub(crate) mod distribution;
@@ -28,9 +27,8 @@ use words::excerpt;
 
 use crate::check::ValueCheck;
 use crate::program::plans_of_first_ops;
-use crate::{Check, ClientShare, LoadState, Random, Schedule, Summaries, Summary, Task};
-use changes::RowChanges;
-pub use changes::TableChanges;
+use crate::summary::RowChanges;
+use crate::{Check, ClientShare, Random, Schedule, Summaries, Summary, Task};
 use connection::CREATE_INDEX;
 pub(crate) use connection::TransactionStatement;
 use connection::{CurrentBatch, Indexer, LoadBatches, Loader, Runner, RunnerTable, Transactions};
@@ -124,21 +122,19 @@ impl Sysbench {
     }
 
     /// Returns what is known of the tables.
-    pub fn state(&self) -> LoadState {
-        LoadState::Sysbench(self.ledgers.clone())
+    pub fn ledgers(&self) -> &[Ledger] {
+        &self.ledgers
     }
 
     /// Takes over what another process knew of the same tables, none of which was changed since its
     /// load. Returns `false` if it knew other tables.
-    pub fn restore(&mut self, state: LoadState) -> bool {
-        match state {
-            LoadState::Sysbench(ledgers) if ledgers.len() == self.tables.len() => {
-                self.ledgers = ledgers;
-                self.has_just_loaded = true;
-                true
-            }
-            _ => false,
+    pub fn restore(&mut self, ledgers: Vec<Ledger>) -> bool {
+        if ledgers.len() != self.tables.len() {
+            return false;
         }
+        self.ledgers = ledgers;
+        self.has_just_loaded = true;
+        true
     }
 
     /// Returns whether the secondary indexes exist.

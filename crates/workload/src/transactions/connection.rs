@@ -1,37 +1,15 @@
 //! The connections that run transactions, and those that create indexes.
 
 use engine::{Dialect, Error, ErrorClass, Interrupt, Session};
-use serde::{Deserialize, Serialize};
 
 use super::compiled::{CompiledTransaction, Flow, run};
 use super::values::Values;
+use crate::summary::{Commits, Summary};
 use crate::sysbench::TransactionStatement;
-use crate::{Executed, Next, OpKind, OpRole, Program, Summary};
+use crate::{Executed, Next, OpKind, OpRole, Program};
 
 /// Creates an index.
 pub(super) const CREATE_INDEX: OpKind = OpKind::new("create_index", OpRole::CreateIndex);
-
-/// The commits of a connection, or of all connections since the load.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Commits {
-    /// The number of commits of each transaction of the script.
-    pub counts: Vec<u64>,
-    /// A commit was not answered, so there may be one more.
-    pub is_uncertain: bool,
-}
-
-impl Commits {
-    /// Adds the commits of another connection.
-    pub(super) fn add(&mut self, other: &Self) {
-        if self.counts.len() < other.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
-        }
-        for (count, other) in self.counts.iter_mut().zip(&other.counts) {
-            *count += other;
-        }
-        self.is_uncertain |= other.is_uncertain;
-    }
-}
 
 /// Creates the indexes of some tables.
 pub(super) struct Indexer<S> {

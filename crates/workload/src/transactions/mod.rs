@@ -22,10 +22,10 @@ use plan::TransactionsStepKind;
 use plan::transactions::{Isolation, ScriptTable, ScriptType};
 
 use crate::program::plans_of_first_ops;
+use crate::summary::{Commits, Summaries, Summary};
 use crate::sysbench::{Options, Step};
-use crate::{Check, LoadState, Random, Schedule, Summaries, Summary, Task};
+use crate::{Check, LoadState, Random, Schedule, Task};
 use compiled::Compiler;
-pub use connection::Commits;
 use connection::{Boundaries, CREATE_INDEX, Indexer, MixPart, Runner};
 pub use load::INSERT;
 use load::{Loader, RowWriter, TablePart};

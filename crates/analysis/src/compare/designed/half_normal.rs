@@ -1,5 +1,5 @@
-//! What effects look like if none of the factors matters: the places and the line of a half-normal
-//! plot (Daniel, *Technometrics* 1, 1959).
+//! Effects as they would be if none of the factors mattered: the places and the line of a
+//! half-normal plot (Daniel, *Technometrics* 1, 1959).
 
 use statrs::function::erf::erf_inv;
 

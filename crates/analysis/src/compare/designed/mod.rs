@@ -7,7 +7,7 @@ mod half_normal;
 use design::{Confounding, Design, Effect as DesignEffect, Levels, Mixed, Resolution};
 use serde::Serialize;
 
-use super::draft::{Measured, UndecidedRow};
+use super::draft::{ComparedFigure, UndecidedRow};
 use super::effects::{Effect, Effects};
 use super::estimate::Estimate;
 use super::metric::{families, family_of};
@@ -22,7 +22,7 @@ use crate::settings::Factor;
 use fit::{FittedEffect, Value, Values};
 pub use half_normal::HalfNormal;
 
-/// What a design says about the effects that it estimates.
+/// A design, and the effects that it estimates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DesignedEffects {
     /// The kind: `screening`, `full` or `one-at-a-time`.
@@ -31,7 +31,7 @@ pub struct DesignedEffects {
     pub target_count: usize,
     /// The number of them that a fold-over added.
     pub folded_count: usize,
-    /// What the design can tell.
+    /// The effects that the design keeps apart.
     pub clarity: Clarity,
     /// For each factor, the interactions of two others that its effect may be instead.
     pub mixed: Vec<Vec<MixedInteraction>>,
@@ -39,7 +39,7 @@ pub struct DesignedEffects {
     pub interactions: Vec<InteractionEffect>,
 }
 
-/// What a design can tell.
+/// The effects that a design keeps apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clarity {
@@ -244,8 +244,10 @@ impl<'r> RecordedDesign<'r> {
                 continue;
             };
 
-            let change = self.factors[factor].change(level);
-            let undecided = measured.draft(samples, place, &change, metric, &fitted);
+            let described = &self.factors[factor];
+            let change = described.change(level);
+            let mut undecided = measured.draft(samples, place, &change, metric, &fitted);
+            undecided.names = [described.named(0), described.named(level)];
             drafts.effects.push(EffectDraft { factor, level, undecided });
         }
 
@@ -294,7 +296,7 @@ impl<'r> RecordedDesign<'r> {
     ) -> Option<MeasuredTargets<'_>> {
         let names: Vec<&str> =
             self.record.targets.iter().map(|target| target.target.as_str()).collect();
-        let measured = Measured::new(samples, place, &names, metric);
+        let measured = ComparedFigure::new(samples, place, &names, metric);
         let sides: Vec<Side> =
             names.iter().map(|name| samples.side(place, name, measured.metric)).collect();
         if sides.iter().all(Side::has_nothing) {

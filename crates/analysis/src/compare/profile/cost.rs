@@ -2,7 +2,7 @@
 
 use words::Stacks;
 
-use super::{ProfileTotals, Repeats};
+use super::{ProfileRepeats, ProfileTotals};
 use crate::compare::student::quantile;
 
 /// The variance between runs over that of counting, where a target was profiled only once. In pairs
@@ -51,7 +51,7 @@ pub(super) struct RepeatSamples<'a> {
 impl<'a> TargetProfile<'a> {
     /// Returns the profile of a target's step, in all its profiled repeats; `None` without samples
     /// or without a measured cost.
-    pub fn read(repeats: &Repeats<'a>) -> Option<Self> {
+    pub fn read(repeats: &ProfileRepeats<'a>) -> Option<Self> {
         let steps = repeats.profiled.iter();
         let samples =
             steps.map(|step| RepeatSamples { stacks: &step.stacks, total: step.stacks.total() });
@@ -173,7 +173,7 @@ impl CostChange {
     }
 }
 
-/// How sure a comparison of one cost must be.
+/// The confidence that a comparison of one cost needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Confidence {
     /// The probability that an interval is wrong.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::names;
 use super::union::CellGraph;
 
-/// What a called function stands for.
+/// The purpose of a called function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallKind {

@@ -77,6 +77,16 @@ struct Blame<'a> {
     amounts: BTreeMap<CauseKind, f64>,
 }
 
+/// A difference in how often a function is called.
+enum CallsChange {
+    /// None, or none that means something.
+    None,
+    /// It is called in the base or in the target alone.
+    InOneOnly,
+    /// Its calls per operation differ.
+    Changed { before: f64, after: f64 },
+}
+
 impl Blame<'_> {
     fn add(&mut self, kind: CauseKind, amount: f64) {
         *self.amounts.entry(kind).or_default() += amount;
@@ -85,23 +95,33 @@ impl Blame<'_> {
     /// Returns the part of the change of a function's own instructions that is there because it is
     /// called more or less often.
     fn part_by_count(&self, function: usize, change: f64) -> f64 {
-        let Union { base, target, .. } = self.union;
-        let calls = [base.called[function], target.called[function]];
-
-        match calls {
-            // A function that nobody calls runs all the time.
-            [0.0, 0.0] => 0.0,
-            [0.0, _] | [_, 0.0] => change,
-            [before, after] if self.is_countable(function) => {
-                let ratio = after / before;
-                if (ratio - 1.0).abs() < COUNT_CHANGE_MIN {
-                    return 0.0;
-                }
-
-                part_of(change, (ratio - 1.0) * base.own[function])
+        let base = &self.union.base;
+        match self.change_of_calls(function) {
+            CallsChange::None => 0.0,
+            CallsChange::InOneOnly => change,
+            CallsChange::Changed { before, after } => {
+                part_of(change, (after / before - 1.0) * base.own[function])
             }
-            _ => 0.0,
         }
+    }
+
+    /// Returns how the number of calls of a function differs, as far as that means something.
+    fn change_of_calls(&self, function: usize) -> CallsChange {
+        let Union { base, target, .. } = self.union;
+        let before = base.called[function];
+        let after = target.called[function];
+
+        // A function that nobody calls runs all the time.
+        if before == 0.0 && after == 0.0 {
+            return CallsChange::None;
+        }
+        if before == 0.0 || after == 0.0 {
+            return CallsChange::InOneOnly;
+        }
+        if !self.is_countable(function) || (after / before - 1.0).abs() < COUNT_CHANGE_MIN {
+            return CallsChange::None;
+        }
+        CallsChange::Changed { before, after }
     }
 
     /// Returns whether a function is called so often that the number of calls means something.
@@ -145,28 +165,21 @@ impl Blame<'_> {
     /// Returns the share of a change of calls that is there because the caller is itself called
     /// more or less often.
     fn share_by_callers(&self, caller: usize, callee: usize, change: f64) -> f64 {
-        let Union { base, target, .. } = self.union;
-        let before = base.called[caller];
+        let (before, after) = match self.change_of_calls(caller) {
+            CallsChange::None => return 0.0,
+            // A caller that is only in one of both brings or takes all of its calls.
+            CallsChange::InOneOnly => return 1.0,
+            CallsChange::Changed { before, after } => (before, after),
+        };
 
-        match [before, target.called[caller]] {
-            [0.0, 0.0] => 0.0,
-            [0.0, _] | [_, 0.0] => 1.0,
-            [_, after] if self.is_countable(caller) => {
-                if (after / before - 1.0).abs() < COUNT_CHANGE_MIN {
-                    return 0.0;
-                }
-
-                let each = base.calls(caller, callee).count / before;
-                let share = part_of(change, (after - before) * each) / change;
-                if share >= NEARLY_ALL {
-                    1.0
-                } else if share <= 1.0 - NEARLY_ALL {
-                    0.0
-                } else {
-                    share
-                }
-            }
-            _ => 0.0,
+        let calls_each = self.union.base.calls(caller, callee).count / before;
+        let share = part_of(change, (after - before) * calls_each) / change;
+        if share >= NEARLY_ALL {
+            1.0
+        } else if share <= 1.0 - NEARLY_ALL {
+            0.0
+        } else {
+            share
         }
     }
 }

@@ -262,7 +262,7 @@ pub fn target_work(figures: &Figures) -> Vec<TargetWork> {
                 per_operation: mean_of(&values),
                 floor: range(&values),
                 calls: calls::compared(&[], &graphs),
-                reasons: cells.reasons.clone(),
+                reasons: reasons(&[&cells]),
                 part,
             });
         }
@@ -281,17 +281,26 @@ struct Cells<'a> {
     target: &'a str,
     /// Those whose work is known.
     counted: Vec<&'a ExactStep>,
-    /// Why each of the others does not count.
-    reasons: Vec<String>,
+    /// The others, by the reason why they do not count.
+    left_out: Vec<LeftOut<'a>>,
 }
 
 impl<'a> Cells<'a> {
     fn of(figures: &'a Figures, exact: TargetPlace<'a>) -> Self {
-        let mut cells = Self { target: exact.target, counted: Vec::new(), reasons: Vec::new() };
+        let mut cells = Self { target: exact.target, counted: Vec::new(), left_out: Vec::new() };
         for step in figures.exact.iter().filter(|step| TargetPlace::of(&step.row) == exact) {
-            match step.missing() {
-                Some(reason) => cells.reasons.push(format!("{} {reason}", left_out(step))),
-                None => cells.counted.push(step),
+            let Some(reason) = step.missing() else {
+                cells.counted.push(step);
+                continue;
+            };
+            let (run, repeat) = (step.row.run, step.row.cell.repeat);
+            let mut known = cells.left_out.iter_mut();
+            match known.find(|known| known.run == run && known.reason == reason) {
+                Some(known) => known.repeats.push(repeat),
+                None => {
+                    let targets = vec![exact.target];
+                    cells.left_out.push(LeftOut { targets, run, repeats: vec![repeat], reason });
+                }
             }
         }
         cells
@@ -322,12 +331,42 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Returns the begin of a sentence about a cell that does not count.
-fn left_out(step: &ExactStep) -> String {
-    let cell = &step.row.cell;
-    let run =
-        if step.row.run > 0 { format!("{}, ", run_label(step.row.run)) } else { String::new() };
-    format!("{}, {run}exact cell {} is left out:", cell.target, cell.repeat)
+/// Exact cells that do not count, for the same reason.
+#[derive(Clone)]
+struct LeftOut<'a> {
+    targets: Vec<&'a str>,
+    run: usize,
+    repeats: Vec<u32>,
+    reason: &'a str,
+}
+
+/// Returns why cells do not count. Targets of which the same cells lack for the same reason share a
+/// sentence.
+fn reasons(all: &[&Cells<'_>]) -> Vec<String> {
+    let mut merged: Vec<LeftOut<'_>> = Vec::new();
+    for left_out in all.iter().flat_map(|cells| &cells.left_out) {
+        let is_same = |known: &&mut LeftOut<'_>| {
+            (known.run, &known.repeats, known.reason)
+                == (left_out.run, &left_out.repeats, left_out.reason)
+        };
+        match merged.iter_mut().find(is_same) {
+            Some(known) => known.targets.extend(&left_out.targets),
+            None => merged.push(left_out.clone()),
+        }
+    }
+    merged.iter().map(LeftOut::to_string).collect()
+}
+
+impl fmt::Display for LeftOut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let run = if self.run > 0 { format!("{}, ", run_label(self.run)) } else { String::new() };
+        let repeats: Vec<String> = self.repeats.iter().map(u32::to_string).collect();
+        let are_several = repeats.len() > 1 || self.targets.len() > 1;
+        let cells = if repeats.len() > 1 { "cells" } else { "cell" };
+        let are = if are_several { "are" } else { "is" };
+        let (targets, repeats) = (self.targets.join(" and "), repeats.join(", "));
+        write!(f, "{targets}, {run}exact {cells} {repeats} {are} left out: {}", self.reason)
+    }
 }
 
 /// Returns the parts that any target has: connections by their roles, then the background.
@@ -382,7 +421,7 @@ fn compare_part(
         base_values: base.values(&part),
         values: target.values(&part),
         part,
-        reasons: [base.reasons.as_slice(), &target.reasons].concat(),
+        reasons: reasons(&[base, target]),
         ..ComparedWork::default()
     };
 

@@ -23,7 +23,7 @@ pub(super) struct Shift {
     pub amount: f64,
 }
 
-/// How near two causes are.
+/// The distance between two causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Nearness {
     /// The code of the same function would be different.

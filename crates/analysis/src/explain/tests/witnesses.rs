@@ -1,4 +1,4 @@
-//! What time, exact work and functions say together.
+//! Time, exact work and functions as witnesses of one change.
 
 use record::{CellKey, StepWork};
 use words::{CellKind, WorkCalls, WorkFunction, WorkGraph, WorkPart, WorkRole};

@@ -52,9 +52,9 @@ pub(super) fn op_time(
         ("op_handover_us", time.waiting(&[Handover])),
     ];
 
-    // What a hypervisor took is known of the host, not of targets that take turns on it. There it
+    // Older records have no counters of the host for steps in turns. There what a hypervisor took
     // stays in the time that no part explains.
-    let is_known = |name: &str| name != "op_steal_us" || step.turns.is_none();
+    let is_known = |name: &str| name != "op_steal_us" || steal.is_some() || step.turns.is_none();
     let known_parts = parts.iter().filter(|(name, _)| is_known(name));
     let measured: Option<f64> = known_parts.map(|(_, us)| *us).sum();
 

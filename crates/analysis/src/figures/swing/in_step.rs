@@ -29,7 +29,7 @@ const HOST_LOAD_MIN: f64 = 0.25;
 /// Correlations that differ by less are equally close.
 const CLOSE: f64 = 0.1;
 
-/// What keeps step with a rhythm.
+/// The load and the events that keep step with a rhythm.
 pub(super) struct Steps {
     pub host_load: Option<InStep>,
     pub engine: Vec<InStep>,

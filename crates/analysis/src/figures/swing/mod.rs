@@ -93,7 +93,7 @@ pub struct Surroundings {
     pub own_cpu: Vec<f64>,
     /// Other load on the same processors, in the unit of `own_cpu`.
     pub host: Vec<Candidate>,
-    /// What the engine did.
+    /// The engine's own work.
     pub engine: Vec<Candidate>,
 }
 

@@ -174,7 +174,7 @@ pub struct Truth {
     pub changed_steps: usize,
     /// The standard deviation of each value's logarithm, relative to that of its noise.
     pub spread: f64,
-    /// How often its results are looked at.
+    /// The times at which its results are looked at.
     pub looks: Looks,
 }
 

@@ -11,15 +11,15 @@ use super::machine::Random;
 const NIGHTS: usize = 60;
 const STEPS: usize = 10;
 
-/// What happens in a history of nights. Each night has another build of the target `new`; `old` is
-/// a release.
+/// Changes in a history of nights. Each night has another build of the target `new`; `old` is a
+/// release.
 #[derive(Clone, Copy)]
 struct Truth {
     /// The first night on which it is different.
     at: usize,
-    /// What the machine does to all steps; each takes 0.5 to 1.5 times of it.
+    /// The machine's effect on all steps; each takes 0.5 to 1.5 times of it.
     machine: f64,
-    /// What the build does to the first step of `new`.
+    /// The build's effect on the first step of `new`.
     build: f64,
     /// The machine gets another identity, or another kernel.
     fact: Option<&'static str>,

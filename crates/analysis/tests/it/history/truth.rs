@@ -31,7 +31,7 @@ pub const NOISES: [(&str, Noise); 7] = [
     ("a level that walks 0.3 % each night", Noise::Wandering),
 ];
 
-/// What happens to the level of a series.
+/// The shape of a series: the changes of its level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! Whether the lag of replicas grows.
+//! The growth of the lag of replicas.
 
 mod shapes;
 

@@ -1,4 +1,4 @@
-//! Whether throughput swings, and what keeps step with it.
+//! Swings of throughput, and what keeps step with them.
 
 mod shapes;
 

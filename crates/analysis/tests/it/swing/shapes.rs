@@ -147,7 +147,7 @@ fn swinging(random: &mut Random, course: &Course, share: f64) -> Vec<f64> {
     rates(&deviations.map(|(rate, noise)| sizes.0 * rate + sizes.1 * noise).collect::<Vec<_>>())
 }
 
-/// What drives a simulated swing.
+/// The true cause of a simulated swing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Truth {
     /// An event of the engine.

@@ -1,4 +1,4 @@
-//! What systems of continuous integration read of a comparison: the judgements of `--gate` and
+//! The output of a comparison for systems of continuous integration: the judgements of `--gate` and
 //! `--require`, as files and as annotations.
 
 use std::path::Path;

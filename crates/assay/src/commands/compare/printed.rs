@@ -11,6 +11,8 @@ pub(super) enum Printed {
     /// Lines with a header line.
     Lines(String),
     Json(serde_json::Value),
+    /// All groups with one base.
+    Across(serde_json::Value),
 }
 
 /// Formats the comparison of one group.
@@ -23,6 +25,17 @@ pub(super) fn formatted(format: Format, comparison: &Comparison<'_>) -> Printed 
     }
 }
 
+/// Formats the comparison of all targets with one base; `None` if the format has no place for it.
+pub(super) fn across(format: Format, comparison: &Comparison<'_>) -> Option<Printed> {
+    match format {
+        Format::Table => Some(Printed::Text(report::across(comparison, style()))),
+        Format::Markdown => Some(Printed::Text(report::across_markdown(comparison))),
+        // A line of CSV has one base.
+        Format::Csv => None,
+        Format::Json => Some(Printed::Across(report::compared_json(comparison))),
+    }
+}
+
 /// Joins several comparisons into one text.
 pub(super) fn joined(mut all: Vec<Printed>) -> anyhow::Result<String> {
     if let [Printed::Json(json)] = all.as_slice() {
@@ -30,7 +43,7 @@ pub(super) fn joined(mut all: Vec<Printed>) -> anyhow::Result<String> {
     }
 
     // Only the first comparison of CSV keeps its header line.
-    let (mut text, mut groups) = (String::new(), Vec::new());
+    let (mut text, mut groups, mut across) = (String::new(), Vec::new(), None);
     for (index, printed) in all.drain(..).enumerate() {
         match printed {
             Printed::Text(next) if index > 0 => text += &format!("\n{next}"),
@@ -39,12 +52,13 @@ pub(super) fn joined(mut all: Vec<Printed>) -> anyhow::Result<String> {
             }
             Printed::Text(first) | Printed::Lines(first) => text = first,
             Printed::Json(json) => groups.push(json),
+            Printed::Across(json) => across = Some(json),
         }
     }
 
     if groups.is_empty() {
         Ok(text)
     } else {
-        Ok(json_text(&serde_json::json!({ "groups": groups }))?)
+        Ok(json_text(&serde_json::json!({ "groups": groups, "across": across }))?)
     }
 }

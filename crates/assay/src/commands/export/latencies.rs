@@ -9,8 +9,8 @@ use record::{StepReader, StepState};
 use report::HistogramLog;
 use runner::failure::UsageError;
 
-use super::Selection;
 use super::output::NewFile;
+use super::selection::Selection;
 use crate::exit::Exit;
 use crate::output::{eprint_line, print};
 

@@ -10,8 +10,8 @@ use inquiry::reading;
 use report::ProfileForm;
 use runner::failure::UsageError;
 
-use super::Selection;
 use super::output::write_to;
+use super::selection::Selection;
 use crate::damages::exit_of_reading;
 use crate::exit::Exit;
 use crate::output::eprint_line;

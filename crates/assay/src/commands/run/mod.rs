@@ -9,7 +9,7 @@ use analysis::{compare::CompareOptions, figures::Figures};
 use inquiry::bundle;
 use record::{CellKey, RateSearch, Run, RunDir, Status};
 use report::Curves;
-use runner::{CellRequest, Events as _, Measured, RunEnd, RunOutcome, RunRequest};
+use runner::{CellRequest, Events as _, MeasuredCells, RunEnd, RunOutcome, RunRequest};
 
 use super::report::write_report as write_report_of;
 use crate::cli::{CellArgs, FindArgs, LibraryArgs, PlaceArgs};
@@ -96,7 +96,7 @@ fn finish(outcome: &RunOutcome, exit: Exit) -> anyhow::Result<Exit> {
 /// Prints the results of a run, writes its report, and says what to do next.
 fn show_measured(
     outcome: &RunOutcome,
-    measured: &Measured,
+    measured: &MeasuredCells,
     display: &Display,
 ) -> anyhow::Result<Exit> {
     let RunOutcome { directory, run, .. } = outcome;
@@ -140,11 +140,12 @@ fn show_measured(
 }
 
 /// Returns the exit code of a run that repeats a finding, if it has no worse one.
-fn exit_of_repetition(outcome: &bundle::Outcome) -> Exit {
+fn exit_of_repetition(outcome: &bundle::ReproductionVerdict) -> Exit {
     match outcome {
-        bundle::Outcome::Reproduced { .. } => Exit::Ok,
-        bundle::Outcome::NotReproduced { .. } => Exit::Regressed,
-        bundle::Outcome::Undecided { .. } | bundle::Outcome::NotCompared => Exit::Invalid,
+        bundle::ReproductionVerdict::Reproduced { .. } => Exit::Ok,
+        bundle::ReproductionVerdict::NotReproduced { .. } => Exit::Regressed,
+        bundle::ReproductionVerdict::Undecided { .. }
+        | bundle::ReproductionVerdict::NotCompared => Exit::Invalid,
     }
 }
 
@@ -163,8 +164,7 @@ fn renew_report(directory: &RunDir) {
 /// Returns the path of the report; `None` if it cannot be written, which is not fatal: it can be
 /// made again.
 fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> Option<PathBuf> {
-    let directories = std::slice::from_ref(directory);
-    match write_report_of(directories, figures, curves, &[], None) {
+    match write_report_of(directory, figures, curves) {
         Ok(output) => Some(output),
         Err(error) => {
             report_error(&error);

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use analysis::compare::{CompareOptions, ComparedStep, EFFECT, THROUGHPUT, Verdict, compare};
+use analysis::compare::{
+    CompareOptions, ComparedStep, EFFECT, THROUGHPUT, Verdict, compare, groups_by_base,
+};
 use analysis::figures::Figures;
 use record::{ResolvedValue, Run, RunDir};
 use runner::matrix::incomplete::resume_command;
@@ -48,14 +50,14 @@ pub fn next_commands(directory: &RunDir, run: &Run, figures: &Figures) -> Vec<St
 
     let costs = format!("`assay compare {path}` also shows what each operation costs");
     let throughput = throughput(run, figures);
-    let is_too_noisy = throughput.iter().any(|row| row.verdict == Verdict::TooNoisy);
+    let is_too_noisy = throughput.iter().any(|(_, row)| row.verdict == Verdict::TooNoisy);
 
     let mut commands = vec![costs, twice_as_many];
     if is_too_noisy && figures.rows.iter().all(|row| row.turns.is_none()) {
         commands.extend(in_turns(run, figures));
     }
-    if let Some(change) = largest_change(&throughput) {
-        let base = shell_quoted(&run.base);
+    if let Some((base, change)) = largest_change(&throughput) {
+        let base = shell_quoted(base);
         let target = shell_quoted(&change.cell.target);
         let step = shell_quoted(&change.step);
         commands.push(format!(
@@ -66,23 +68,27 @@ pub fn next_commands(directory: &RunDir, run: &Run, figures: &Figures) -> Vec<St
     commands
 }
 
-/// Returns the comparisons of throughput.
-fn throughput(run: &Run, figures: &Figures) -> Vec<ComparedStep> {
-    let options = CompareOptions {
-        base: run.base.clone(),
-        effect: figures.effect.unwrap_or(EFFECT),
-        ..CompareOptions::default()
-    };
-    let mut rows = compare(figures, &options).rows;
-    rows.retain(|row| row.metric == THROUGHPUT);
-    rows
+/// Returns the comparisons of throughput, each with its base.
+fn throughput(run: &Run, figures: &Figures) -> Vec<(String, ComparedStep)> {
+    let mut all = Vec::new();
+    for group in groups_by_base(run.clone(), figures.clone()) {
+        let options = CompareOptions {
+            base: group.run.base,
+            effect: figures.effect.unwrap_or(EFFECT),
+            ..CompareOptions::default()
+        };
+        let mut rows = compare(&group.figures, &options).rows;
+        rows.retain(|row| row.metric == THROUGHPUT);
+        all.extend(rows.into_iter().map(|row| (options.base.clone(), row)));
+    }
+    all
 }
 
-/// Returns the comparison with the largest change that is shown.
-fn largest_change(rows: &[ComparedStep]) -> Option<&ComparedStep> {
+/// Returns the comparison with the largest change that is shown, with its base.
+fn largest_change(rows: &[(String, ComparedStep)]) -> Option<&(String, ComparedStep)> {
     let size = |row: &ComparedStep| row.ratio.map_or(0.0, |ratio| ratio.ln().abs());
-    let shown = rows.iter().filter(|row| row.verdict.is_change());
-    shown.max_by(|a, b| size(a).total_cmp(&size(b)))
+    let shown = rows.iter().filter(|(_, row)| row.verdict.is_change());
+    shown.max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)))
 }
 
 /// Returns the command that measures a plan in turns, which show smaller changes; `None` if its

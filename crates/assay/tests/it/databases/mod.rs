@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::full_disk::Disk;
 use crate::place::{
-    Ended, POSTGRES, Place, QUICK, SQLITE, any_below, entries, eventually, mysql, workload,
+    ASSAY, Ended, POSTGRES, Place, QUICK, SQLITE, any_below, entries, eventually, mysql, workload,
 };
 use crate::show_json::{Shown, number};
 use crate::{
@@ -546,4 +546,24 @@ fn versus_loads_in_each_repeat_unless_it_is_told_not_to() {
 
     let printed = versus(&["--dry-run"]).stdout;
     assert!(!printed.contains("\nreuse = "), "{printed}");
+}
+
+/// The suite names a folder for them.
+#[test]
+fn new_databases_of_tests_are_copies_of_one_that_is_kept() {
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.join("new-databases");
+    fs_err::create_dir(&folder).unwrap();
+    place.write("plan.toml", &plan("false", POSTGRES));
+
+    let mut assay = Command::new(ASSAY);
+    assay.env("ASSAY_TEST_NEW_DATABASES", &folder);
+    let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
+    let ended = place.spawn_as(assay, &args).wait().expect_code(0);
+
+    assert_eq!(entries(&folder).len(), 1, "{ended}");
+    place.assert_nothing_is_left();
 }

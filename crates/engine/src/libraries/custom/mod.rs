@@ -32,7 +32,7 @@ pub const HEADER: &str = include_str!("../../../../../adapters/assay_engine.h");
 const DATABASE: &str = "db";
 /// The time that a library may wait before it is asked again, so that a stop is noticed.
 const WAIT_MS: u32 = 100;
-/// What a build of such an engine is.
+/// The description of a build of such an engine.
 const WANTED: &str =
     "a shared library that includes `assay_engine.h` (`assay conform --header` prints it)";
 
@@ -240,13 +240,7 @@ impl KeyValueEngine for CustomEngine {
 
 impl Engine for CustomEngine {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            partitions: false,
-            long_transactions: false,
-            embedded: true,
-            writers_max: self.library.api.writers_max,
-            stores_data: true,
-        }
+        Capabilities::of_keys(self.library.api.writers_max)
     }
 
     fn version(&self) -> &str {

@@ -26,7 +26,7 @@ pub struct Library {
 
 /// The library that this process has loaded.
 static LOADED: Loaded<Library> = Loaded::new();
-/// What a build of RocksDB is.
+/// The description of a build of RocksDB.
 const WANTED: &str =
     "a shared library with RocksDB's C API (`assay fetch rocksdb@9.9.3` downloads one)";
 
@@ -121,6 +121,7 @@ fn speedb(log: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::libraries::loaded::tests::check_refusals;
 
     #[test]
     fn the_log_shows_the_product() {
@@ -131,24 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_says_why_a_file_is_not_a_library() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), "short").unwrap();
-        let what = Library::open(file.path()).unwrap_err().to_string();
-        assert!(what.contains("too short"), "{what}");
-        fs::write(file.path(), "#!/bin/sh\necho not a library\n").unwrap();
-        let what = Library::open(file.path()).unwrap_err().to_string();
-        assert!(what.contains("not a shared library"), "{what}");
-        // Another library: the C library of this process.
-        let maps = fs::read_to_string("/proc/self/maps").unwrap();
-        let libc = maps
-            .lines()
-            .filter_map(|line| line.split_whitespace().nth(5))
-            .find(|path| path.contains("/libc.so") || path.contains("/libc-"))
-            .unwrap();
-        let what = Library::open(Path::new(libc)).unwrap_err().to_string();
-        assert!(what.contains("is not RocksDB"), "{what}");
-        let what = Library::open(Path::new("/nowhere/librocksdb.so")).unwrap_err();
-        assert!(what.help().unwrap().contains("assay fetch"));
+    fn the_error_says_why_a_file_is_not_rocksdb() {
+        check_refusals("RocksDB", Library::open);
     }
 }

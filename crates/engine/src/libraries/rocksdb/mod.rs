@@ -220,13 +220,7 @@ impl KeyValueLibrary for Library {
 
 impl Engine for RocksDb {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            partitions: false,
-            long_transactions: false,
-            embedded: true,
-            writers_max: u32::MAX,
-            stores_data: true,
-        }
+        Capabilities::of_keys(u32::MAX)
     }
 
     /// Returns product and version.

@@ -1,4 +1,4 @@
-//! What the library's result codes mean.
+//! The meaning of the library's result codes.
 
 use libsqlite3_sys as codes;
 

@@ -19,7 +19,7 @@ pub struct Library {
 
 /// The library that this process has loaded.
 static LOADED: Loaded<Library> = Loaded::new();
-/// What a build of SQLite is.
+/// The description of a build of SQLite.
 const WANTED: &str = "a shared library of SQLite (`assay fetch sqlite@3.46.1` downloads one)";
 
 impl Library {
@@ -84,6 +84,7 @@ mod tests {
     use fs_err as fs;
 
     use super::*;
+    use crate::libraries::loaded::tests::check_refusals;
 
     /// Compiles a library that has the functions of SQLite, but does nothing. It returns this
     /// version, and whether it is thread-safe.
@@ -132,22 +133,6 @@ mod tests {
 
     #[test]
     fn the_error_says_why_a_file_is_not_sqlite() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), "#!/bin/sh\necho not a library\n").unwrap();
-        let what = Library::open(file.path()).unwrap_err().to_string();
-        assert!(what.contains("not a shared library"), "{what}");
-
-        // Another library: the C library of this process.
-        let maps = fs::read_to_string("/proc/self/maps").unwrap();
-        let libc = maps
-            .lines()
-            .filter_map(|line| line.split_whitespace().nth(5))
-            .find(|path| path.contains("/libc.so") || path.contains("/libc-"))
-            .unwrap();
-        let what = Library::open(Path::new(libc)).unwrap_err().to_string();
-        assert!(what.contains("is not SQLite"), "{what}");
-
-        let missing = Library::open(Path::new("/nowhere/libsqlite3.so.0")).unwrap_err();
-        assert!(missing.help().unwrap().contains("assay fetch"));
+        check_refusals("SQLite", Library::open);
     }
 }

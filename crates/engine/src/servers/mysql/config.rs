@@ -116,10 +116,7 @@ pub(super) fn compose(
     initial += &format!("{datadir}\n");
 
     let own = format!("{datadir}\n{own}");
-    Ok(ConfigText {
-        initial,
-        ..FORMAT.compose(options, &plan_options, &build_settings, line, &own)
-    })
+    Ok(ConfigText { initial, ..FORMAT.compose(options, &build_settings, line, &own) })
 }
 
 /// Options that open a port of their own, beside the one for the run. No value of theirs that a later
@@ -459,7 +456,6 @@ mod tests {
         at("socket=/s/sock\n");
         at("\ndefault_storage_engine=InnoDB\n");
         at("secure_file_priv=NULL\n");
-        assert!(config.notes.is_empty());
         assert!(!config.text.contains("max_connections"));
         assert!(!composed("10.11.2-MariaDB", &[], &[], 1).unwrap().text.contains("secure_file"));
     }
@@ -471,12 +467,10 @@ mod tests {
     }
 
     #[test]
-    fn overridden_options_are_noted() {
+    fn the_options_of_a_servers_place_come_last() {
         let file =
             "[mysqld]\n#port=1\nlog-error = /x\n[client]\nsocket=/y\n[mysqld_safe]\nuser=u\n";
         let config = composed("8.0.36", &[file], &[("port", "6000")], 1).unwrap();
-        assert_eq!(config.notes.len(), 2, "{:?}", config.notes);
-        assert!(config.notes[0].contains("`log_error`") && config.notes[1].contains("`port`"));
         assert!(config.text.ends_with("log_error=stderr\n"), "{}", config.text);
         let config = composed("10.11.2-MariaDB", &[file], &[], 1).unwrap();
         assert!(config.text.ends_with("skip_log_error\n"), "{}", config.text);

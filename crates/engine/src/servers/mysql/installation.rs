@@ -8,7 +8,7 @@ use fs_err as fs;
 use crate::error::SetupError;
 use crate::local::program;
 use crate::local::search::Search;
-use crate::servers::sql_server::Build;
+use crate::servers::sql_kind::Build;
 
 /// The oldest supported versions.
 const OLDEST_MYSQL: (u32, u32) = (5, 6);

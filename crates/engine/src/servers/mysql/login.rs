@@ -23,6 +23,14 @@ const CAPABILITIES: u32 = capability::LONG_PASSWORD
     | capability::PLUGIN_AUTH
     | capability::PLUGIN_AUTH_LENENC;
 
+/// The server's request in `caching_sha2_password` if it knew the hash of the password: none, as an
+/// OK packet follows.
+const FAST_LOGIN: u8 = 3;
+/// The server asks for the password itself, as it has no hash to compare.
+const FULL_LOGIN: u8 = 4;
+/// Asks the server for the public key that encrypts the password.
+const PUBLIC_KEY_REQUEST: u8 = 2;
+
 /// The server's first message.
 struct Greeting {
     version: String,
@@ -238,12 +246,12 @@ impl Connection {
         nonce: &[u8],
     ) -> Result<(), Error> {
         match (plugin, data) {
-            // The server had cached the password's hash: an OK packet follows.
-            (Plugin::CachingSha2, [3]) => Ok(()),
-            (Plugin::CachingSha2, [4]) if self.privacy() != Privacy::Open => {
+            (Plugin::CachingSha2, [FAST_LOGIN]) => Ok(()),
+            (Plugin::CachingSha2, [FULL_LOGIN]) if self.privacy() != Privacy::Open => {
                 self.reply(&auth::with_zero(password))
             }
-            (Plugin::CachingSha2, [4]) => self.reply(&[2]),
+            (Plugin::CachingSha2, [FULL_LOGIN]) => self.reply(&[PUBLIC_KEY_REQUEST]),
+            // The public key begins with the dashes of its PEM header.
             (Plugin::CachingSha2 | Plugin::Sha256, [b'-', ..]) => {
                 self.reply(&auth::encrypted(password, nonce, data)?)
             }

@@ -193,9 +193,13 @@ impl Notation for MysqlNotation {
             || is_included(key, declared, bare(effective))
     }
 
+    fn is_reserved(&self, key: &str) -> bool {
+        FORMAT.reserved.contains(&key)
+    }
+
     fn is_volatile(&self, key: &str) -> bool {
         let mut prefixes = VOLATILE_PREFIXES.iter();
-        FORMAT.reserved.contains(&key)
+        self.is_reserved(key)
             || VOLATILE.contains(&key)
             || prefixes.any(|prefix| key.starts_with(prefix)) && !COMPILED.contains(&key)
     }

@@ -26,6 +26,46 @@ pub(super) fn find(
     Ok(obstacles)
 }
 
+/// The codes of errors for a lack of privileges.
+const DENIED: [&str; 3] = ["1044", "1142", "1227"];
+
+/// What metrics read, and the privilege that allows it: a query, what it has, and the privilege with
+/// its object.
+const READABLE: [(&str, &str, &str); 2] = [
+    (
+        "select 1 from information_schema.innodb_metrics limit 1",
+        "counters and the status of InnoDB (`history_list_length`, redo, purge)",
+        "process on *.*",
+    ),
+    (
+        "select 1 from performance_schema.threads limit 1",
+        "`performance_schema` (waits of sessions, bytes of the binary log)",
+        "select on performance_schema.*",
+    ),
+];
+
+/// Finds what the user may not read, with the statement that allows it.
+pub(super) fn unreadable(session: &mut MysqlSession) -> Result<Vec<Obstacle>, Error> {
+    let account = session.query_column("select current_user()")?.into_iter().next();
+    let account = account.unwrap_or_default();
+    let quoted = match account.rsplit_once('@') {
+        Some((user, host)) => format!("'{user}'@'{host}'"),
+        None => format!("'{account}'"),
+    };
+
+    let mut hidden = Vec::new();
+    for (sql, what, privilege) in READABLE {
+        let code = session.query(sql).err().and_then(|error| error.code);
+        if code.is_some_and(|code| DENIED.contains(&code.as_str())) {
+            hidden.push(Obstacle {
+                what: format!("{account} may not read {what}, so their metrics are not applicable"),
+                help: format!("run `grant {privilege} to {quoted}`"),
+            });
+        }
+    }
+    Ok(hidden)
+}
+
 /// Finds what keeps the user from creating and filling tables in `database`.
 fn to_writes(session: &mut MysqlSession, database: &str) -> Result<Vec<Obstacle>, Error> {
     let mut obstacles = Vec::new();

@@ -22,7 +22,8 @@ use crate::error::{Error, ErrorClass, SetupError};
 use crate::local::server::{ServerPlace, StartOptions};
 use crate::safety::guard::Deadline;
 use crate::servers::config::{ConfigText, OptionValue};
-use crate::servers::sql_server::{SqlKind, connect_alone};
+use crate::servers::sql_kind::SqlKind;
+use crate::servers::sql_server::connect_alone;
 
 /// Options without which a server can't have replicas, or be one.
 const NEEDED_BY_PRIMARY: [&str; 2] = ["log_bin", "gtid_mode"];

@@ -9,19 +9,21 @@ use words::Secret;
 use super::address::{self, SCHEME};
 use super::installation::{self, Installation, MysqlVersion};
 use super::notation::MysqlNotation;
-use super::{Address, MysqlDialect, MysqlSession, StorageEngine, auth, config, failure, log};
+use super::{
+    Address, MysqlDialect, MysqlSession, StorageEngine, auth, config, failure, inspect, log,
+    observer, obstacles, settle,
+};
 use crate::contract::notation::Notation as _;
 use crate::contract::{Session, Storage};
 use crate::error::{Error, SetupError};
 use crate::local::log::LogParser;
-use crate::local::server::{
-    self as local, PID_FILE_BYTES_MAX, ServerKind, ServerPlace, StartOptions, Trial,
-};
-use crate::safety::data_dir::read_start;
+use crate::local::server::{self as local, ServerKind, ServerPlace, StartOptions, Trial};
 use crate::safety::guard::Ending;
 use crate::servers::config::ConfigText;
 use crate::servers::creation::{about_init_arguments, check_init_arguments};
-use crate::servers::sql_server::SqlKind;
+use crate::servers::sql_kind::{CountByIndex, FindObstacles, OpenObserver, Settle, SqlKind};
+use crate::servers::stock::{Recipe, create_or_copy};
+use crate::servers::unreadable::Unreadable;
 
 /// The account that comes with the system tables, here without a password.
 const USER: &str = "root";
@@ -109,6 +111,7 @@ pub struct MysqlKind {
 impl SqlKind for MysqlKind {
     type Session = MysqlSession;
     type Build = Installation;
+    type Dialect = MysqlDialect;
     type Places = Places;
 
     const KIND: &'static ServerKind = &KIND;
@@ -123,6 +126,17 @@ impl SqlKind for MysqlKind {
     const FORMATS: &'static str = "select engine from information_schema.engines where support in ('YES', 'DEFAULT') order by 1";
     const FORMAT_HELP: &'static str = "load the plugin of the storage engine with `set.plugin_load_add`, such as `\"ha_spider\"`, or use a build that has it";
     const USUAL_FORMAT: Option<&'static str> = None;
+
+    const OPEN_OBSERVER: OpenObserver<Self> = observer::open;
+    const SETTLE: Settle<Self> = settle::settle;
+    const COUNT_BY_INDEX: CountByIndex<Self> = inspect::count_by_index;
+    const FIND_OBSTACLES: FindObstacles<Self> = obstacles::find;
+
+    fn unreadable(session: &mut MysqlSession) -> Result<Unreadable, Error> {
+        let hidden = obstacles::unreadable(session)?;
+        let directory = session.variable("datadir")?;
+        Ok(Unreadable { hidden, directory })
+    }
 
     fn locate(build: &str) -> Result<Installation, SetupError> {
         installation::locate(build)
@@ -152,32 +166,40 @@ impl SqlKind for MysqlKind {
         check_init_arguments(options, &INIT_RESERVED)?;
         let own = &options.creation.init_arguments;
 
-        let run = |mut args: Vec<OsString>, input| {
+        let run = |mut args: Vec<OsString>, input: Option<&Path>| {
             args.extend(own.iter().map(OsString::from));
             let ran = place.run(program, args, input, options.stop);
             ran.map_err(|error| about_init_arguments(options, error))
         };
 
-        if version.is_mysql_from(5, 7, 0) {
-            return run(with_options(&option_file, &["--initialize-insecure"]), None);
-        }
+        let here = place.data_dir.path().display().to_string();
+        let recipe = Recipe {
+            program,
+            args: &own.iter().map(OsString::from).collect::<Vec<_>>(),
+            config: config.initial.replace(&here, ""),
+        };
+        create_or_copy(options, place, &recipe, || {
+            if version.is_mysql_from(5, 7, 0) {
+                return run(with_options(&option_file, &["--initialize-insecure"]), None);
+            }
 
-        let statements = system_table_statements(options.build, build)?;
-        let statements = place.write("initial.sql", &statements)?;
+            let statements = system_table_statements(options.build, build)?;
+            let statements = place.write("initial.sql", &statements)?;
 
-        // Older versions don't create this directory.
-        place.create_directory(&place.data().join("mysql"))?;
+            // Older versions don't create this directory.
+            place.create_directory(&place.data().join("mysql"))?;
 
-        let mut args = vec![
-            "--bootstrap",
-            "--log-warnings=0",
-            "--max-allowed-packet=8M",
-            "--net-buffer-length=16K",
-        ];
-        if version.is_mariadb() {
-            args.push("--enforce-storage-engine=");
-        }
-        run(with_options(&option_file, &args), Some(&statements))
+            let mut args = vec![
+                "--bootstrap",
+                "--log-warnings=0",
+                "--max-allowed-packet=8M",
+                "--net-buffer-length=16K",
+            ];
+            if version.is_mariadb() {
+                args.push("--enforce-storage-engine=");
+            }
+            run(with_options(&option_file, &args), Some(&statements))
+        })
     }
 
     fn adopt_data(place: &ServerPlace) -> Result<(), SetupError> {
@@ -288,6 +310,10 @@ impl SqlKind for MysqlKind {
         options.clone_into(&mut self.dialect.table_options);
     }
 
+    fn dialect(&self) -> &MysqlDialect {
+        &self.dialect
+    }
+
     fn is_about_format(message: &str) -> bool {
         message.contains("storage engine")
     }
@@ -390,8 +416,25 @@ fn system_table_statements(name: &str, build: &Installation) -> Result<String, S
 /// runs.
 pub struct Places {
     data: PathBuf,
-    /// Directories of logs, with the prefix and suffix of the logs' names.
-    logs: Vec<(PathBuf, String, &'static str)>,
+    logs: Vec<LogPlace>,
+}
+
+/// A directory with logs, whose names have this beginning and this end.
+struct LogPlace {
+    directory: PathBuf,
+    prefix: String,
+    suffix: &'static str,
+}
+
+impl LogPlace {
+    fn new(directory: impl Into<PathBuf>, prefix: impl Into<String>) -> Self {
+        Self { directory: directory.into(), prefix: prefix.into(), suffix: "" }
+    }
+
+    fn contains(&self, log: &Path) -> bool {
+        let name = log.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(&self.prefix) && name.ends_with(self.suffix)
+    }
 }
 
 impl Places {
@@ -419,15 +462,17 @@ impl Places {
         }
 
         let mut logs = vec![
-            (redo.clone(), "#innodb_redo".into(), ""),
-            (redo, "ib_logfile".into(), ""),
-            (undo, "undo".into(), ""),
+            LogPlace::new(redo.clone(), "#innodb_redo"),
+            LogPlace::new(redo, "ib_logfile"),
+            LogPlace::new(undo, "undo"),
         ];
-        logs.extend(rocksdb.into_iter().map(|directory| (directory, String::new(), ".log")));
+        for directory in rocksdb {
+            logs.push(LogPlace { suffix: ".log", ..LogPlace::new(directory, "") });
+        }
         if let Some(binlog) = path_variable("log_bin_basename")?
             && let (Some(directory), Some(name)) = (binlog.parent(), binlog.file_name())
         {
-            logs.push((directory.into(), format!("{}.", name.to_string_lossy()), ""));
+            logs.push(LogPlace::new(directory, format!("{}.", name.to_string_lossy())));
         }
         Ok(Some(Self { data, logs }))
     }
@@ -435,21 +480,15 @@ impl Places {
     /// Returns the directories, and the logs that exist now.
     fn storage(&self) -> Storage {
         let mut storage = Storage { data: vec![self.data.clone()], logs: Vec::new() };
-        for (directory, prefix, suffix) in &self.logs {
-            let Ok(entries) = fs::read_dir(directory) else {
+        for place in &self.logs {
+            let Ok(entries) = fs::read_dir(&place.directory) else {
                 continue;
             };
-            let is_log = |path: &PathBuf| {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-
-                name.starts_with(prefix) && name.ends_with(suffix)
-            };
-
             let paths = entries.flatten().map(|entry| entry.path());
-            storage.logs.extend(paths.filter(is_log));
+            storage.logs.extend(paths.filter(|path| place.contains(path)));
 
-            if !storage.data.iter().any(|known| directory.starts_with(known)) {
-                storage.data.push(directory.clone());
+            if !storage.data.iter().any(|known| place.directory.starts_with(known)) {
+                storage.data.push(place.directory.clone());
             }
         }
         storage.logs.sort();
@@ -460,25 +499,5 @@ impl Places {
 
 /// Returns the process in `pid_file`, if it is a live server that uses the directory `data`.
 fn live_server(pid_file: &Path, data: &Path) -> Option<u32> {
-    let text = read_start(pid_file, PID_FILE_BYTES_MAX).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let pid = text.trim().parse().ok()?;
-    local::uses_directory(pid, data, &["mysqld", "mariadbd"]).then_some(pid)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stale_pid_file_does_not_mean_a_live_server() {
-        let data = tempfile::tempdir().unwrap();
-        let pid_file = data.path().join("server.pid");
-        assert_eq!(live_server(&pid_file, data.path()), None);
-        // This process is alive but not a server.
-        fs::write(&pid_file, format!("{}\n", std::process::id())).unwrap();
-        assert_eq!(live_server(&pid_file, data.path()), None);
-        fs::write(&pid_file, "nonsense").unwrap();
-        assert_eq!(live_server(&pid_file, data.path()), None);
-    }
+    local::live_server(pid_file, data, &["mysqld", "mariadbd"])
 }

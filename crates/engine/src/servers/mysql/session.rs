@@ -14,7 +14,7 @@ use super::{Address, row};
 use crate::contract::{Interrupt, KeptRow, Outcome, ParamType, Rows, Session, Statement, Table};
 use crate::error::Error;
 use crate::net::stream::Stream;
-use crate::servers::sql_server::Client;
+use crate::servers::sql_kind::Client;
 
 /// The server's reply to a statement to prepare.
 struct PrepareReply {

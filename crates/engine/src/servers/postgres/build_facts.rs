@@ -1,4 +1,4 @@
-//! How a build of PostgreSQL was compiled, as settings.
+//! The compilation of a build of PostgreSQL, as settings.
 
 use words::Setting;
 

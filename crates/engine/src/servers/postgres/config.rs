@@ -68,7 +68,7 @@ pub(super) fn compose(
 
     let line = |name: &str, value: &str| format!("{name} = {}", quoted(value));
     let own = own_options(options, major, cluster, socket);
-    Ok(FORMAT.compose(options, &plan_options, &initial, line, &own))
+    Ok(FORMAT.compose(options, &initial, line, &own))
 }
 
 /// Returns assay's own options, which override those of the config.
@@ -256,7 +256,6 @@ mod tests {
         assert!(at("work_mem") < at("archive_command = 'echo ''a\\\\b'''\n"));
         assert!(at("archive_command") < at("listen_addresses = ''\n"));
         at("unix_socket_directories = '\"/a, \"\"b\"'\n");
-        assert!(config.notes.is_empty());
     }
 
     #[test]
@@ -267,12 +266,6 @@ mod tests {
             let ours = config.text.rsplit_once("Assay's own").unwrap().1;
             assert!(ours.contains("data_directory = '/it''s a"), "{ours}");
             assert_eq!(ours.contains("stats_temp_directory"), has_collector);
-            let notes = config.notes;
-            for (note, name) in notes.iter().zip(["data_directory", "port", "stats_temp_directory"])
-            {
-                assert!(note.contains(name), "{notes:?}");
-            }
-            assert_eq!(notes.len(), 3, "{notes:?}");
         }
     }
 

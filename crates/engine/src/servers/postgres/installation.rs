@@ -8,7 +8,7 @@ use fs_err as fs;
 use crate::error::SetupError;
 use crate::local::program;
 use crate::local::search::Search;
-use crate::servers::sql_server::Build;
+use crate::servers::sql_kind::Build;
 
 /// The oldest supported major version.
 const OLDEST_MAJOR: u32 = 12;

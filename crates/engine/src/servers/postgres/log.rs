@@ -45,12 +45,13 @@ impl LogReader {
         }
 
         self.automatic = None;
-        if let Some((unix_ns, level, text)) = message(line) {
-            self.add(unix_ns, level, text);
+        if let Some(message) = Message::of(line) {
+            self.add(message);
         }
     }
 
-    fn add(&mut self, unix_ns: i64, level: &str, text: &str) {
+    fn add(&mut self, message: Message<'_>) {
+        let Message { unix_ns, level, text } = message;
         let mut event = LogEvent { unix_ns, text: text.to_owned(), ..LogEvent::default() };
 
         if let Some(why) = text.strip_prefix("checkpoint starting: ") {
@@ -91,14 +92,23 @@ impl LogReader {
     }
 }
 
-/// Returns the time, the level and the text of a line.
-fn message(line: &str) -> Option<(i64, &str, &str)> {
-    let (time, rest) = line.split_once(" UTC")?;
-    let date_time: DateTime = time.parse().ok()?;
-    let unix_ns = date_time.to_zoned(TimeZone::UTC).ok()?.timestamp().as_nanosecond();
-    let (head, text) = rest.split_once(":  ")?;
-    let level = head.rsplit(' ').next()?;
-    Some((i64::try_from(unix_ns).ok()?, level, text))
+/// The message in a line of the log: `2026-11-24 10:00:01.250 UTC [9] LOG:  checkpoint starting: wal`.
+struct Message<'l> {
+    unix_ns: i64,
+    level: &'l str,
+    text: &'l str,
+}
+
+impl<'l> Message<'l> {
+    /// Returns the message that a line begins; `None` if it begins none.
+    fn of(line: &'l str) -> Option<Self> {
+        let (time, rest) = line.split_once(" UTC")?;
+        let date_time: DateTime = time.parse().ok()?;
+        let unix_ns = date_time.to_zoned(TimeZone::UTC).ok()?.timestamp().as_nanosecond();
+        let (head, text) = rest.split_once(":  ")?;
+        let level = head.rsplit(' ').next()?;
+        Some(Self { unix_ns: i64::try_from(unix_ns).ok()?, level, text })
+    }
 }
 
 /// Adds what a line of a message about autovacuum says. The message comes at the end of the work.

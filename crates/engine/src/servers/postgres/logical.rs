@@ -3,13 +3,14 @@
 //! It gets rows, but no definitions. So assay creates tables on the replica as soon as they exist
 //! on the primary, before they have rows, and indexes after the step that created them.
 
-use super::server::PostgresKind;
+use super::server::{DROP_TIMEOUT, PostgresKind};
 use super::{Postgres, PostgresDialect, PostgresSession, obstacles};
 use crate::contract::{Dialect, Needs, Obstacle, Session, SqlEngine, Table};
 use crate::error::{Error, SetupError};
 use crate::local::server::{ServerPlace, StartOptions};
 use crate::servers::config::{ConfigText, OptionValue};
-use crate::servers::sql_server::{SqlKind, connect_alone};
+use crate::servers::sql_kind::SqlKind;
+use crate::servers::sql_server::connect_alone;
 
 /// The publication of all tables.
 const PUBLICATION: &str = "assay";
@@ -121,7 +122,7 @@ pub(super) fn drop_tables(replica: &mut PostgresSession, tables: &[Table]) -> Re
     if is_physical(replica)? {
         return Ok(());
     }
-    replica.query(super::DROP_TIMEOUT)?;
+    replica.query(DROP_TIMEOUT)?;
     for sql in tables.iter().flat_map(|table| PostgresDialect::default().drop_table(table)) {
         replica.query(&sql)?;
     }

@@ -141,8 +141,12 @@ impl Notation for PostgresNotation {
         })
     }
 
+    fn is_reserved(&self, key: &str) -> bool {
+        FORMAT.reserved.contains(&key)
+    }
+
     fn is_volatile(&self, key: &str) -> bool {
-        FORMAT.reserved.contains(&key) || VOLATILE.contains(&key)
+        self.is_reserved(key) || VOLATILE.contains(&key)
     }
 
     fn conditions(&self) -> &'static [Condition] {

@@ -4,6 +4,7 @@ use super::PostgresSession;
 use crate::contract::{Needs, Obstacle, Session};
 use crate::error::Error;
 use crate::servers::sql_server::too_few_connections;
+use crate::servers::unreadable::{Unreadable, hidden_directory};
 
 /// A limit of connections: a query for the number that the server has left, and the remedy, in
 /// which `ROLE` stands for the role's name. The session that asks ends before the run begins, so
@@ -65,6 +66,20 @@ pub(super) fn find(session: &mut PostgresSession, needs: Needs) -> Result<Vec<Ob
         obstacles.extend(too_few_connections(needs, limit.whose, room, &help));
     }
     Ok(obstacles)
+}
+
+/// Finds what the role may not read of the server.
+pub(super) fn unreadable(session: &mut PostgresSession) -> Result<Unreadable, Error> {
+    let role = value(session, "select quote_ident(current_user)")?.unwrap_or_default();
+    let sql = "select setting from pg_settings where name = 'data_directory'";
+    let directory = value(session, sql)?.filter(|directory| !directory.is_empty());
+
+    let mut hidden = Vec::new();
+    if directory.is_none() {
+        let grant = format!("grant pg_monitor to {role}");
+        hidden.push(hidden_directory(&role, "data_directory", &grant));
+    }
+    Ok(Unreadable { hidden, directory })
 }
 
 fn read_only(session: &mut PostgresSession, role: &str) -> Result<Option<Obstacle>, Error> {

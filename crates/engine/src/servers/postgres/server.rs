@@ -8,18 +8,24 @@ use words::{Secret, Setting};
 
 use super::address::{self, SCHEME};
 use super::installation::{self, Installation};
-use super::{Address, PostgresDialect, PostgresSession, build_facts, config, failure, log};
+use super::{
+    Address, PostgresDialect, PostgresSession, build_facts, config, failure, inspect, log,
+    observer, obstacles, settle,
+};
 use crate::contract::{Session, Storage};
 use crate::error::{Error, SetupError};
 use crate::local::log::LogParser;
 use crate::local::server::{
-    self as local, PID_FILE_BYTES_MAX, ServerKind, ServerPlace, StartOptions, Trial, replace_file,
+    self as local, ServerKind, ServerPlace, StartOptions, Trial, replace_file,
 };
 use crate::safety::data_dir::read_start;
 use crate::safety::guard::Ending;
 use crate::servers::config::ConfigText;
 use crate::servers::creation::{about_init_arguments, check_init_arguments};
-use crate::servers::sql_server::{Build, SqlKind};
+use crate::servers::sql_kind::{Build, CountByIndex, FindObstacles, OpenObserver, Settle, SqlKind};
+use crate::servers::sql_server::connect_alone;
+use crate::servers::stock::{Recipe, create_or_copy};
+use crate::servers::unreadable::Unreadable;
 
 /// More than `pg_hba.conf` of a new cluster has.
 const RULES_BYTES_MAX: u64 = 1 << 20;
@@ -55,6 +61,10 @@ const LOG_NOTHING: &str = "\
         ('log_statement', 'none'),
         ('log_transaction_sample_rate', '0')
     ) as silent (name, value) using (name)";
+
+/// The time that a dropped table may stay locked: by a commit that waits for a lost replica, or by
+/// the creation of an index.
+pub(super) const DROP_TIMEOUT: &str = "set lock_timeout = '10s'";
 
 const KIND: ServerKind = ServerKind {
     name: "PostgreSQL",
@@ -97,6 +107,7 @@ pub struct PostgresKind {
 impl SqlKind for PostgresKind {
     type Session = PostgresSession;
     type Build = Installation;
+    type Dialect = PostgresDialect;
     /// The data directory.
     type Places = PathBuf;
 
@@ -115,6 +126,17 @@ impl SqlKind for PostgresKind {
         "create the access method with `extensions` or `setup-sql`, or choose another format";
     // Scripts of extensions create tables before they create the access method.
     const USUAL_FORMAT: Option<&'static str> = Some("set default_table_access_method = heap");
+
+    const OPEN_OBSERVER: OpenObserver<Self> = observer::open;
+    const SETTLE: Settle<Self> = settle::settle;
+    const COUNT_BY_INDEX: CountByIndex<Self> = inspect::count_by_index;
+    // A session is in one database.
+    const FIND_OBSTACLES: FindObstacles<Self> =
+        |session, _database, needs| obstacles::find(session, needs);
+
+    fn unreadable(session: &mut PostgresSession) -> Result<Unreadable, Error> {
+        obstacles::unreadable(session)
+    }
 
     fn locate(build: &str) -> Result<Installation, SetupError> {
         installation::locate(build)
@@ -136,10 +158,15 @@ impl SqlKind for PostgresKind {
     ) -> Result<(), SetupError> {
         check_init_arguments(options, &INIT_RESERVED)?;
 
-        let args = init_arguments(options, build, &place.data());
-        place
-            .run(&build.bin_dir.join("initdb"), args, None, options.stop)
-            .map_err(|error| about_init_arguments(options, error))?;
+        let program = build.bin_dir.join("initdb");
+        let own_args = init_arguments(options, build);
+        let recipe = Recipe { program: &program, args: &own_args, config: String::new() };
+        create_or_copy(options, place, &recipe, || {
+            let mut args = own_args.clone();
+            args.extend(["--pgdata".into(), place.data().into()]);
+            let ran = place.run(&program, args, None, options.stop);
+            ran.map_err(|error| about_init_arguments(options, error))
+        })?;
 
         if let Some(network) = options.network {
             let path = place.data().join("pg_hba.conf");
@@ -274,6 +301,22 @@ impl SqlKind for PostgresKind {
         options.clone_into(&mut self.dialect.table_options);
     }
 
+    fn dialect(&self) -> &PostgresDialect {
+        &self.dialect
+    }
+
+    fn connect_to_inspect(address: &Address) -> Result<PostgresSession, Error> {
+        let mut session = PostgresSession::connect(address)?;
+        session.query("set statement_timeout = 0")?;
+        Ok(session)
+    }
+
+    fn connect_to_clean_up(address: &Address) -> Result<PostgresSession, Error> {
+        let mut session = connect_alone::<Self>(address)?;
+        session.query(DROP_TIMEOUT)?;
+        Ok(session)
+    }
+
     fn refusal(&self, server: &str) -> Option<SetupError> {
         installation::refusal(server, self.major, &self.version)
     }
@@ -295,7 +338,7 @@ impl SqlKind for PostgresKind {
 }
 
 /// Returns the arguments of `initdb`. Of two arguments of the same name, it uses the last.
-fn init_arguments(options: &StartOptions<'_>, build: &Installation, data: &Path) -> Vec<OsString> {
+fn init_arguments(options: &StartOptions<'_>, build: &Installation) -> Vec<OsString> {
     let own = &options.creation.init_arguments;
     let without_checksums = own.iter().any(|argument| argument == NO_CHECKSUMS);
 
@@ -308,37 +351,11 @@ fn init_arguments(options: &StartOptions<'_>, build: &Installation, data: &Path)
     // Before version 18, this is the default, and the argument is unknown.
     let is_known = |argument: &&str| *argument != NO_CHECKSUMS || build.version.major >= 18;
     args.extend(own.iter().map(String::as_str).filter(is_known));
-    args.extend(["--auth-local=trust", "--auth-host=reject", "--username", ROLE, "--pgdata"]);
-
-    let mut args: Vec<OsString> = args.into_iter().map(OsString::from).collect();
-    args.push(data.into());
-    args
+    args.extend(["--auth-local=trust", "--auth-host=reject", "--username", ROLE]);
+    args.into_iter().map(OsString::from).collect()
 }
 
 /// Returns the process in `postmaster.pid` of `cluster`, if it is a live server of that cluster.
 fn live_server(cluster: &Path) -> Option<u32> {
-    let text = read_start(&cluster.join("postmaster.pid"), PID_FILE_BYTES_MAX).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let pid = text.lines().next()?.trim().parse().ok()?;
-    local::uses_directory(pid, cluster, &["postgres", "postmaster"]).then_some(pid)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stale_pid_file_does_not_mean_a_live_server() {
-        let cluster = tempfile::tempdir().unwrap();
-        assert_eq!(live_server(cluster.path()), None);
-        // This process is alive but not a server.
-        fs_err::write(
-            cluster.path().join("postmaster.pid"),
-            format!("{}\n/x\n", std::process::id()),
-        )
-        .unwrap();
-        assert_eq!(live_server(cluster.path()), None);
-        fs_err::write(cluster.path().join("postmaster.pid"), "nonsense").unwrap();
-        assert_eq!(live_server(cluster.path()), None);
-    }
+    local::live_server(&cluster.join("postmaster.pid"), cluster, &["postgres", "postmaster"])
 }

@@ -14,7 +14,7 @@ use super::{Address, failure, row};
 use crate::contract::{Interrupt, KeptRow, Outcome, ParamType, Rows, Session, Statement, Table};
 use crate::error::Error;
 use crate::net::stream::Stream;
-use crate::servers::sql_server::Client;
+use crate::servers::sql_kind::Client;
 
 /// Microseconds from assay's epoch, 1970-01-01, to PostgreSQL's, 2000-01-01.
 const EPOCH_OFFSET_US: i64 = 946_684_800_000_000;

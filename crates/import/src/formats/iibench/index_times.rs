@@ -2,7 +2,7 @@
 
 use record::{OpRole, StepKind};
 
-use super::super::reading::Outcome;
+use super::super::reading::StepResult;
 use crate::text::{Line, Refusal, count, seconds_to_ns};
 
 /// The time that an action took.
@@ -28,10 +28,10 @@ pub fn index_time(line: &Line<'_>) -> Result<Option<IndexTime>, Refusal> {
 }
 
 /// Returns a step for each action, with the rows that it indexed.
-pub fn outcomes(times: &[IndexTime], rows: Option<u64>) -> Vec<Outcome> {
+pub fn outcomes(times: &[IndexTime], rows: Option<u64>) -> Vec<StepResult> {
     let mut outcomes = Vec::new();
     for time in times {
-        let mut outcome = Outcome::of(StepKind::Index, "create_index", OpRole::CreateIndex);
+        let mut outcome = StepResult::of(StepKind::Index, "create_index", OpRole::CreateIndex);
         outcome.step = Some(time.action.replace(' ', "-"));
         outcome.elapsed_ns = time.seconds * 1_000_000_000;
         outcome.rows_before = rows.unwrap_or(0);

@@ -3,13 +3,13 @@
 
 use record::{Counter, OpRole, StepKind};
 
-use super::super::reading::{Facts, FormatReader, Outcome, Reading};
+use super::super::reading::{Facts, FileContents, FormatReader, StepResult};
 use super::{COLUMNS_MAX, step_of, target_of};
 use crate::text::{Line, Refusal, measure};
 
 /// The result of a table.
-fn outcome(target: &str, step: Option<String>, qps: f64, line: u64) -> Outcome {
-    let mut outcome = Outcome::of(StepKind::Query, "query", OpRole::Query);
+fn outcome(target: &str, step: Option<String>, qps: f64, line: u64) -> StepResult {
+    let mut outcome = StepResult::of(StepKind::Query, "query", OpRole::Query);
     outcome.target = Some(target_of(target));
     outcome.step = step;
     outcome.is_of_table = true;
@@ -26,7 +26,7 @@ pub(crate) struct QpsTableReader {
     targets: Vec<String>,
     /// The step of the rows below, which then are of targets.
     block: Option<(String, Option<u32>)>,
-    results: Vec<Outcome>,
+    results: Vec<StepResult>,
 }
 
 impl QpsTableReader {
@@ -99,12 +99,12 @@ impl FormatReader for QpsTableReader {
         }
     }
 
-    fn end(self: Box<Self>) -> Result<Reading, Refusal> {
+    fn end(self: Box<Self>) -> Result<FileContents, Refusal> {
         if self.results.is_empty() {
             return Err(Refusal::of_file("it has no table of rates"));
         }
         let facts = Facts { tool: Some("a table".to_owned()), ..Facts::default() };
-        Ok(Reading { facts, results: self.results, ..Reading::default() })
+        Ok(FileContents { facts, results: self.results, ..FileContents::default() })
     }
 }
 
@@ -114,7 +114,7 @@ const PER_MINUTE: [&str; 2] = ["nopm", "tpm"];
 /// Reads lines of a target and a value.
 pub(crate) struct PairReader {
     unit: Option<String>,
-    results: Vec<Outcome>,
+    results: Vec<StepResult>,
 }
 
 impl PairReader {
@@ -152,12 +152,12 @@ impl FormatReader for PairReader {
         Ok(())
     }
 
-    fn end(self: Box<Self>) -> Result<Reading, Refusal> {
+    fn end(self: Box<Self>) -> Result<FileContents, Refusal> {
         if self.results.is_empty() {
             return Err(Refusal::of_file("it has no value"));
         }
         let tool = if self.unit.as_deref() == Some("nopm") { "HammerDB" } else { "a table" };
         let facts = Facts { tool: Some(tool.to_owned()), ..Facts::default() };
-        Ok(Reading { facts, results: self.results, ..Reading::default() })
+        Ok(FileContents { facts, results: self.results, ..FileContents::default() })
     }
 }

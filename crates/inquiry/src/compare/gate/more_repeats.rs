@@ -64,7 +64,7 @@ fn lines_of<'a>(row: &ComparedStep, target: &str, lines: &'a [Line<'a>]) -> Vec<
 
 impl Again {
     /// Adds the cells of these lines that are of this run.
-    fn add(&mut self, lines: &[&Line<'_>], run: usize, more: Repeats) {
+    fn add(&mut self, lines: &[&Line<'_>], run: usize, more: NeededRepeats) {
         let of_run: Vec<_> = lines.iter().filter(|line| line.run == run).collect();
         self.repeats = self.repeats.max(more.total_with(of_run.len() as u32));
 
@@ -95,14 +95,14 @@ impl Again {
 
 /// The number of repeats that would allow a verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Repeats {
+enum NeededRepeats {
     /// At least this many in total, and at least one more than exist.
     AtLeast(u32),
     /// This many in addition to the existing ones.
     More(u32),
 }
 
-impl Repeats {
+impl NeededRepeats {
     /// Returns the total for a run that has `existing` repeats.
     fn total_with(self, existing: u32) -> u32 {
         match self {
@@ -114,14 +114,14 @@ impl Repeats {
 
 /// Returns the repeats that would allow a verdict. `None` if more repeats don't help: the step does
 /// not exist, or the number is impractical.
-fn more_repeats(row: &ComparedStep, thresholds: &Thresholds) -> Option<Repeats> {
+fn more_repeats(row: &ComparedStep, thresholds: &Thresholds) -> Option<NeededRepeats> {
     match row.verdict {
-        Verdict::Single | Verdict::Invalid => Some(Repeats::AtLeast(REPEATS)),
+        Verdict::Single | Verdict::Invalid => Some(NeededRepeats::AtLeast(REPEATS)),
         Verdict::NotComparable => None,
         _ => {
             let existing = row.values.len().max(row.base_values.len()) as u32;
             let needed = repeats_needed(row, thresholds).filter(|&needed| needed < REPEATS_CAP)?;
-            Some(Repeats::More(needed.saturating_sub(existing)))
+            Some(NeededRepeats::More(needed.saturating_sub(existing)))
         }
     }
 }
@@ -158,9 +158,9 @@ mod tests {
         let once = more_repeats(&row(Verdict::Single, None), &thresholds).unwrap();
         assert_eq!((once.total_with(1), once.total_with(7)), (5, 8));
         let invalid = more_repeats(&row(Verdict::Invalid, None), &thresholds);
-        assert_eq!(invalid, Some(Repeats::AtLeast(5)));
+        assert_eq!(invalid, Some(NeededRepeats::AtLeast(5)));
         let (row, thresholds) = noisy(90.0);
-        assert_eq!(more_repeats(&row, &thresholds), Some(Repeats::More(1)));
+        assert_eq!(more_repeats(&row, &thresholds), Some(NeededRepeats::More(1)));
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
         // standard deviations. Intervals that hold after a look at the first pairs are 1.5 times as
         // wide, and so need twice as many.
         let more = more_repeats(&row, &thresholds).unwrap();
-        assert!(matches!(more, Repeats::More(13..=18)), "{more:?}");
+        assert!(matches!(more, NeededRepeats::More(13..=18)), "{more:?}");
         assert_eq!(more.total_with(3) - 3, more.total_with(5) - 5);
         // A threshold of 2 % would need a hundred or more.
         let (row, thresholds) = noisy(2.0);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What callgrind writes at the head of a file.
+/// The head of a file of callgrind.
 const HEAD: &str = "\
 # callgrind format
 version: 1

@@ -21,7 +21,7 @@ use crate::tables::compared::{Board, tone};
 const HALF_NORMAL_MIN: usize = 7;
 
 /// The effects on throughput in one step under one load.
-struct Place<'a> {
+struct EffectPlace<'a> {
     step: StepHead<'a>,
     /// Any cell with the load.
     cell: &'a CellKey,
@@ -29,7 +29,7 @@ struct Place<'a> {
     effects: Vec<&'a Effect>,
 }
 
-impl Place<'_> {
+impl EffectPlace<'_> {
     fn title(&self, board: &Board<'_>) -> String {
         match board.keys.group_label(self.cell) {
             Some(load) => format!("{}, {load}", self.step.name),
@@ -43,8 +43,8 @@ impl Place<'_> {
 }
 
 /// Returns the places of a comparison that have effects.
-fn places<'a>(board: &Board<'a>) -> Vec<Place<'a>> {
-    let mut places: Vec<Place<'a>> = Vec::new();
+fn places<'a>(board: &Board<'a>) -> Vec<EffectPlace<'a>> {
+    let mut places: Vec<EffectPlace<'a>> = Vec::new();
 
     for step in board.matrix.measured() {
         for effect in &board.comparison.effects.rows {
@@ -55,7 +55,7 @@ fn places<'a>(board: &Board<'a>) -> Vec<Place<'a>> {
 
             match places.iter_mut().find(|place| place.is_of(&row.step, &row.cell)) {
                 Some(place) => place.effects.push(effect),
-                None => places.push(Place { step, cell: &row.cell, effects: vec![effect] }),
+                None => places.push(EffectPlace { step, cell: &row.cell, effects: vec![effect] }),
             }
         }
     }
@@ -68,7 +68,11 @@ pub(in crate::plot) fn main_effects(board: &Board<'_>) -> Vec<Chart> {
     places(board).iter().filter_map(|place| main_effect_chart(board, effects, place)).collect()
 }
 
-fn main_effect_chart(board: &Board<'_>, effects: &Effects, place: &Place<'_>) -> Option<Chart> {
+fn main_effect_chart(
+    board: &Board<'_>,
+    effects: &Effects,
+    place: &EffectPlace<'_>,
+) -> Option<Chart> {
     let mut names = Vec::new();
     let mut curves = Vec::new();
     for of_factor in place.effects.chunk_by(|a, b| a.factor == b.factor) {
@@ -252,7 +256,7 @@ struct SizedEffect<'a> {
     size: f64,
 }
 
-fn half_normal_chart(board: &Board<'_>, place: &Place<'_>) -> Option<Chart> {
+fn half_normal_chart(board: &Board<'_>, place: &EffectPlace<'_>) -> Option<Chart> {
     let mut sized = Vec::new();
     for effect in place.effects.iter().copied() {
         let size = effect.compared.ratio.map(|ratio| ratio.ln().abs());

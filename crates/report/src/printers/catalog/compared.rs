@@ -58,9 +58,9 @@ pub fn comparison_page(sides: &ComparedSides<'_>, comparison: &Comparison<'_>) -
         }
 
         main {
-            (overview(comparison))
+            (overview(comparison, ""))
             (tables_of(&tables.concat()))
-            (finding_section(comparison.findings))
+            (finding_section(comparison.findings, ""))
 
             h2 { "Method" }
             @for text in Method::of_comparison(comparison.compared).all() { p.note { (marked(text)) } }

@@ -6,8 +6,8 @@
 //!   └───► compared            any two targets of any two runs
 //! ```
 //!
-//! What they show comes from records that strangers may have made. Text is escaped and bounded, and
-//! a page's policy forbids it to load or run anything.
+//! Strangers may have made the records that they show. Text is escaped and bounded, and a page's
+//! policy forbids it to load or run anything.
 
 mod compared;
 mod list;
@@ -15,7 +15,7 @@ mod run;
 
 use std::fmt::Write as _;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
+use maud::{DOCTYPE, Markup, html as markup};
 
 pub use compared::{ComparedSides, SideChoice, comparison_page, refused_page};
 pub use list::{CatalogRow, RunList, list_page};
@@ -23,7 +23,7 @@ pub use run::{RunPage, run_page};
 
 use crate::model::text::clean;
 use crate::plot;
-use crate::printers::page::{STYLE, head_start};
+use crate::printers::html::{Head, STYLE};
 
 const OWN_STYLE: &str = include_str!("style.css");
 
@@ -75,16 +75,18 @@ pub(in crate::printers) fn address(path: &str, query: &[(&str, &str)]) -> String
 
 /// Returns a page with this title. If its data is not complete, a browser asks again soon.
 fn page(title: &str, is_incomplete: bool, body: Markup) -> String {
+    let head = Head {
+        title: &format!("{} - Assay", shown(title)),
+        styles: &[STYLE, plot::STYLE, OWN_STYLE],
+        is_served: true,
+        is_incomplete,
+        ..Head::default()
+    };
+
     markup! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                (head_start("", std::iter::empty()))
-                @if is_incomplete { meta http-equiv="refresh" content="2"; }
-                link rel="icon" href="data:,";
-                title { (shown(title)) " - Assay" }
-                style { (PreEscaped(STYLE)) (PreEscaped(plot::STYLE)) (PreEscaped(OWN_STYLE)) }
-            }
+            (head)
 
             body.catalog {
                 nav { a href=(address(paths::LIST, &[])) { "All runs" } }

@@ -19,7 +19,8 @@ use crate::model::number::{rate_text, typeset, with_microseconds};
 use crate::model::table::{Table, anchor};
 use crate::model::text::clean;
 use crate::printers::catalog::{address, paths, shown};
-use crate::printers::page::{STYLE, head_start, table};
+use crate::printers::html::{Head, STYLE};
+use crate::printers::page::table;
 use crate::prose::history::{heading, method};
 use crate::tables::history;
 
@@ -42,22 +43,15 @@ pub struct ServedStep<'a> {
 
 /// Returns the history as a file.
 pub fn history_page(view: &HistoryView<'_>) -> String {
-    let head = markup! {
-        link rel="icon" href="data:,";
-        title { "History - Assay" }
-    };
+    let title = "History - Assay".to_owned();
     let top = markup! { h1 { "History of " (clean(view.folder)) } };
 
-    page(view, &Frame { is_served: false, head, top, notes: Vec::new() })
+    page(view, &Frame { title, top, ..Frame::default() })
 }
 
 /// Returns the history of one step as a page of `assay serve`, with links to the pages of runs.
 pub fn step_page(view: &HistoryView<'_>, step: &ServedStep<'_>) -> String {
-    let head = markup! {
-        @if step.unread > 0 { meta http-equiv="refresh" content="2"; }
-        link rel="icon" href="data:,";
-        title { "History of " (shown(step.step)) " - Assay" }
-    };
+    let title = format!("History of {} - Assay", shown(step.step));
     let top = markup! {
         nav { a href=(address(paths::LIST, &[])) { "All runs" } }
         h1 { "History of " (shown(step.step)) }
@@ -73,30 +67,38 @@ pub fn step_page(view: &HistoryView<'_>, step: &ServedStep<'_>) -> String {
         notes.push(format!("{} not read yet.", counted(step.unread, "run")));
     }
 
-    page(view, &Frame { is_served: true, head, top, notes })
+    let is_incomplete = step.unread > 0;
+    page(view, &Frame { title, has_run_pages: true, is_incomplete, top, notes })
 }
 
 /// The parts in which pages of histories differ.
+#[derive(Default)]
 struct Frame {
+    title: String,
     /// Runs have pages, to which the script links.
-    is_served: bool,
-    head: Markup,
+    has_run_pages: bool,
+    /// There are runs whose results were not read yet.
+    is_incomplete: bool,
     top: Markup,
     /// Runs that are not shown, in sentences.
     notes: Vec<String>,
 }
 
 fn page(view: &HistoryView<'_>, frame: &Frame) -> String {
-    let data = data::of(view, frame.is_served);
+    let data = data::of(view, frame.has_run_pages);
+    let head = Head {
+        title: &frame.title,
+        scripts: &SCRIPTS,
+        styles: &[STYLE, OWN_STYLE],
+        allowed: "",
+        is_served: true,
+        is_incomplete: frame.is_incomplete,
+    };
 
     markup! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                (head_start("", SCRIPTS.into_iter()))
-                (frame.head)
-                style { (PreEscaped(STYLE)) (PreEscaped(OWN_STYLE)) }
-            }
+            (head)
 
             body.history {
                 header {

@@ -9,7 +9,7 @@ use analysis::{
 use maud::{Markup, html as markup};
 use record::CellKey;
 
-use crate::model::comparison::{Comparison, mean_of};
+use crate::model::comparison::{ComparedGroup, mean_of};
 use crate::model::matrix::{CellLine, Keys, Matrix, StepHead};
 use crate::model::number::rate_text;
 use crate::model::operations::unit;
@@ -32,15 +32,15 @@ const COUNTED: [(Tone, &str); 5] = [
 ];
 
 /// Returns the summary of a step: the throughput of the base, or of the first target, and verdicts.
+/// Of several bases it has the first.
 pub(super) fn brief(
     NamedMatrix { matrix, names }: NamedMatrix<'_>,
-    comparison: &Comparison<'_>,
+    groups: &[ComparedGroup<'_>],
     step: StepHead<'_>,
 ) -> Markup {
-    let rows: Vec<&ComparedStep> = comparison
-        .compared
-        .rows
+    let rows: Vec<&ComparedStep> = groups
         .iter()
+        .flat_map(|group| &group.comparison.compared.rows)
         .filter(|row| row.metric == THROUGHPUT && row.step == step.name && row.ratio.is_some())
         .collect();
     let keys = Keys::among(rows.iter().map(|row| &row.cell));

@@ -178,7 +178,7 @@ impl Curves {
         drawn.extend(waits::of_row(row));
 
         drawn.retain(|drawn| drawn.whole.points.iter().any(|point| !point.is_nan()));
-        Self { drawn, turns: TurnGroups::of(&row.turn_blocks) }
+        Self { drawn, turns: TurnGroups::of(&row.half_blocks) }
     }
 
     /// Makes the curves of a row, and drops the largest series of the row: single clients, the host

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use analysis::{
-    compare::{ComparedProfile, MergedProfile, ProfileTotals, merged_profiles},
+    compare::{Compared, ComparedProfile, MergedProfile, ProfileTotals, merged_profiles},
     distinct,
-    figures::ProfiledStep,
+    figures::{Figures, ProfiledStep},
 };
 use maud::{Markup, PreEscaped, html as markup};
 
-use crate::model::comparison::Comparison;
+use crate::model::comparison::ComparedGroup;
 use crate::model::matrix::Keys;
 use crate::model::names::Names;
 use crate::model::number::listed;
@@ -44,8 +44,11 @@ impl ShownProfile<'_> {
 }
 
 /// Returns the section; empty without profiled steps.
-pub(super) fn section(names: &Names<'_>, comparison: &Comparison<'_>) -> Markup {
-    let Comparison { figures, compared, .. } = *comparison;
+pub(super) fn section(
+    names: &Names<'_>,
+    figures: &Figures,
+    groups: &[ComparedGroup<'_>],
+) -> Markup {
     if figures.profiled.is_empty() {
         return markup! {};
     }
@@ -55,8 +58,13 @@ pub(super) fn section(names: &Names<'_>, comparison: &Comparison<'_>) -> Markup 
         figures.profiled.iter().any(|step| step.row.reported && step.row.step == profile.step)
     });
 
-    let shown = shown_profiles(names, comparison, &merged);
-    let first = first(&compared.profiles, &shown);
+    let compared: Vec<&Compared> = groups.iter().map(|group| group.comparison.compared).collect();
+    let profiles: Vec<ComparedProfile> =
+        compared.iter().flat_map(|compared| compared.profiles.clone()).collect();
+    let tables = function_tables(figures, &profiles);
+    let tables = profiles.iter().zip(tables).collect();
+    let shown = shown_profiles(names, &compared, &merged, tables);
+    let first = first(&profiles, &shown);
     let pairs: Vec<ProfilePair<'_>> = shown.iter().map(ShownProfile::pair).collect();
     let trees = Trees::of(&pairs);
 
@@ -80,23 +88,25 @@ pub(super) fn section(names: &Names<'_>, comparison: &Comparison<'_>) -> Markup 
     }
 }
 
-/// Returns the profiles that have figures, each with its base and the table of changes.
+/// Returns the profiles that have figures, each with its base and its one of the tables of changes.
 fn shown_profiles<'a>(
     names: &Names<'_>,
-    comparison: &Comparison<'_>,
+    groups: &[&Compared],
     merged: &'a [MergedProfile<'a>],
+    mut tables: Vec<(&ComparedProfile, Table)>,
 ) -> Vec<ShownProfile<'a>> {
-    let Comparison { figures, compared, .. } = *comparison;
     let keys = Keys::among(merged.iter().map(|profile| &profile.cell));
-    let tables = function_tables(figures, &compared.profiles);
-    let mut tables: Vec<_> = compared.profiles.iter().zip(tables).collect();
 
     let shown = merged.iter().filter_map(|profile| {
         let table = tables.iter().position(|(compared, _)| is_of(compared, profile));
+        // A profile whose target is in no group has no base.
+        let is_in =
+            |group: &&&Compared| group.profiles.iter().any(|compared| is_of(compared, profile));
+        let group = groups.iter().find(is_in);
         Some(ShownProfile {
             profile,
             totals: profile.totals.as_ref()?,
-            base: base_of(profile, merged, &compared.base),
+            base: group.and_then(|group| base_of(profile, merged, &group.base)),
             label: clean(&names.short(&keys.label(&profile.cell, 0))),
             table: table.map(|at| tables.swap_remove(at).1),
         })

@@ -2,22 +2,27 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
-use super::{STYLE, UPLOT_SCRIPT, UPLOT_STYLE, head_start};
+use super::{UPLOT_SCRIPT, UPLOT_STYLE};
+use crate::printers::html::{Head, STYLE};
 
-const SCRIPT: &str = include_str!("live.js");
+const SCRIPTS: [&str; 2] = [UPLOT_SCRIPT, include_str!("live.js")];
 
 /// Returns the page. Its script fetches `live.json` from the same server once a second, and nothing
 /// else.
 pub fn live_page() -> String {
+    let head = Head {
+        title: "Assay",
+        scripts: &SCRIPTS,
+        styles: &[UPLOT_STYLE, STYLE],
+        allowed: "connect-src 'self'; ",
+        is_served: true,
+        is_incomplete: false,
+    };
+
     markup! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                (head_start("connect-src 'self'; ", [UPLOT_SCRIPT, SCRIPT].into_iter()))
-                link rel="icon" href="data:,";
-                title { "Assay" }
-                style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) }
-            }
+            (head)
 
             body {
                 header {
@@ -51,8 +56,7 @@ pub fn live_page() -> String {
                     noscript { p { "This page needs JavaScript; " a href="metrics" { "metrics" } " don't." } }
                 }
 
-                script { (PreEscaped(UPLOT_SCRIPT)) }
-                script { (PreEscaped(SCRIPT)) }
+                @for script in SCRIPTS { script { (PreEscaped(script)) } }
             }
         }
     }

@@ -9,6 +9,7 @@
 //! Page ─┬─ head, answer, summary
 //!       ├─ passages    findings, effects of factors
 //!       ├─ overview    the matrix of all steps and targets
+//!       ├─ groups      what each base is compared with
 //!       ├─ plots       charts over targets, clients and rates
 //!       ├─ problems    what failed, and what to do
 //!       ├─ step        a section for each step: tables, charts, marks
@@ -34,6 +35,7 @@ pub(crate) mod encode;
 mod engine;
 mod flame;
 mod functions;
+mod groups;
 mod host;
 mod legend;
 mod live;
@@ -56,25 +58,21 @@ mod tests;
 use std::collections::BTreeSet;
 
 use analysis::{counted, distinct, figures::Figures};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use record::{Cell, Run, Status, Step};
-use sha2::{Digest, Sha256};
 
-use crate::model::comparison::{Comparison, Explained, with_measured_base};
+use crate::model::comparison::{ComparedGroup, ExplainedGroups, with_measured_base};
 use crate::model::matrix::{CellLine, Keys, Matrix};
 use crate::model::names::Names;
 use crate::model::number::{moment, typeset};
-use crate::model::table::{Table, anchor};
+use crate::model::table::anchor;
 use crate::model::text::clean;
 use crate::plot;
+use crate::printers::html::{Head, STYLE};
 use crate::prose::answer;
-use crate::prose::method::Method;
 use crate::prose::problems::{Problem, problems as all_problems};
-use crate::prose::run::{ended, targets, took};
+use crate::prose::run::{ended, took};
 use crate::prose::validity::Validity;
-use crate::tables::{classic, compared, grouped, lsm, quality, searches};
 use charts::{Budget, Index};
 use legend::Legend;
 pub(crate) use overview::overview;
@@ -86,10 +84,10 @@ pub(crate) use table::table;
 pub use curve::Curves;
 pub use live::live_page;
 
-pub(crate) const STYLE: &str = include_str!("style.css");
-/// The scripts, one for each concern. All need the first; the last scrolls to the part that the
-/// address names.
-const SCRIPTS: [&str; 12] = [
+/// The scripts: the one that draws charts, and one for each concern. All need `view.js`; the last
+/// scrolls to the part that the address names.
+const SCRIPTS: [&str; 13] = [
+    UPLOT_SCRIPT,
     include_str!("script/view.js"),
     include_str!("script/tips.js"),
     include_str!("script/data.js"),
@@ -143,15 +141,15 @@ pub struct Page<'a> {
 pub fn html_page(page: &Page<'_>) -> String {
     let Page { sources, figures, .. } = *page;
 
-    let nothing = Run::default();
-    let planned = sources.first().map_or(&nothing, |source| &source.run);
-    let run = &*with_measured_base(planned, figures);
+    let planned = first_run(sources);
+    let run = &*with_measured_base(&planned, figures);
     let matrix = Matrix::new(run, figures);
     let names = Names::new(&matrix, figures);
     let named = NamedMatrix { matrix: &matrix, names: &names };
 
-    let explained = Explained::new(run, figures);
-    let comparison = explained.comparison();
+    let explained = ExplainedGroups::new(run, figures);
+    let compared = explained.all();
+    let across = explained.across(run, figures);
     let runs: Vec<&Run> = sources.iter().map(|source| &source.run).collect();
     let problems = all_problems(&runs, figures, &matrix);
 
@@ -165,22 +163,25 @@ pub fn html_page(page: &Page<'_>) -> String {
     let legend = Legend::of(&matrix);
     let titles: Vec<String> = sources.iter().map(|source| clean(&source.run.name)).collect();
 
+    let head = Head {
+        title: &format!("{} - Assay", titles.join(", ")),
+        scripts: &SCRIPTS,
+        styles: &[UPLOT_STYLE, STYLE, plot::STYLE],
+        ..Head::default()
+    };
+
     markup! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                (head_start("", std::iter::once(UPLOT_SCRIPT).chain(SCRIPTS)))
-                title { (titles.join(", ")) " - Assay" }
-                style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) (PreEscaped(plot::STYLE)) }
-            }
+            (head)
 
             body {
                 a.skip href="#answer" { "Skip to the answer" }
                 (contents(&matrix, figures))
-                (header(page, &names, &comparison, &problems))
+                (header(page, run, &names, &compared, &problems))
                 main {
-                    (basis_of_answer(named, &comparison))
-                    (summary(named, &comparison, sources))
+                    (groups::basis_of_answer(named, &compared, across.as_ref()))
+                    (groups::summary(named, &compared, sources, figures))
 
                     section id="problems" {
                         h2 { "Problems and warnings" (permalink("problems")) }
@@ -189,22 +190,34 @@ pub fn html_page(page: &Page<'_>) -> String {
                     section id="steps" {
                         h2 { "Steps" (permalink("steps")) }
                         (how_to_read_charts())
-                        @for step in &steps { (step::section(named, &comparison, &legend, step, budget)) }
+                        @for step in &steps { (step::section(named, &compared, &legend, step, budget)) }
                         (step::settling(sources))
                     }
 
-                    (work(&names, &comparison))
-                    (functions::section(&names, &comparison))
+                    (groups::work(&names, &compared))
+                    (functions::section(&names, figures, &compared))
                     (appendix::sections(&names, sources, figures))
                 }
 
                 (legend.data(named))
-                script { (PreEscaped(UPLOT_SCRIPT)) }
                 @for each in SCRIPTS { script { (PreEscaped(each)) } }
             }
         }
     }
     .into_string()
+}
+
+/// Returns the first run, whose plan says which bases there are. If there are several, it has the
+/// targets of the other runs, too: each has a base by its engine or build.
+fn first_run(sources: &[Source]) -> Run {
+    let mut run = sources.first().map(|source| source.run.clone()).unwrap_or_default();
+    let others = sources.iter().skip(1).flat_map(|source| &source.run.targets);
+    for target in others.filter(|_| !run.bases.is_empty()) {
+        if run.targets.iter().all(|known| known.name != target.name) {
+            run.targets.push(target.clone());
+        }
+    }
+    run
 }
 
 /// The lines and steps of a page, with their names.
@@ -224,156 +237,55 @@ impl NamedMatrix<'_> {
 /// Returns the first screen: the runs, the answer, and reasons to doubt it.
 fn header(
     page: &Page<'_>,
+    run: &Run,
     names: &Names<'_>,
-    comparison: &Comparison<'_>,
+    groups: &[ComparedGroup<'_>],
     problems: &[Problem],
 ) -> Markup {
     let sources = page.sources;
-    let answer = answer::passage(comparison);
+    let answers = groups.iter().map(|group| answer::passage(&group.comparison));
     markup! {
         header {
             @for (number, source) in sources.iter().enumerate() {
                 (head(names, source, &Measured::of(page.figures, number), (sources.len() > 1).then_some(number + 1)))
             }
 
-            h1 { (typeset(&clean(&answer.heading))) }
-            @for sentence in answer.sentences.iter().chain(&answer.remedy) { p.more { (marked(sentence)) } }
+            @for answer in answers {
+                h1 { (typeset(&clean(&answer.heading))) }
+                @for sentence in answer.sentences.iter().chain(&answer.remedy) { p.more { (marked(sentence)) } }
+            }
 
-            (other_base(sources, comparison))
+            (other_bases(sources, run))
             (judgement(page.figures))
             (failures(problems, sources))
         }
     }
 }
 
-/// Returns a sentence about the base, if it is not that of the plan.
-fn other_base(sources: &[Source], comparison: &Comparison<'_>) -> Markup {
-    let planned = sources.first().map_or("", |source| source.run.base.as_str());
-    let base = comparison.run.base.as_str();
-    markup! {
-        @if planned != base {
-            p.note { "The plan's base, " (clean(planned)) ", was not measured: " (clean(base)) " takes its place." }
+/// Returns a sentence about each base that is not that of the plan.
+fn other_bases(sources: &[Source], run: &Run) -> Markup {
+    let mut replaced: Vec<(&str, &str)> = Vec::new();
+    if let Some(source) = sources.first() {
+        let planned = &source.run;
+        replaced.push((&planned.base, &run.base));
+        for base in &run.bases {
+            let mut before = planned.bases.iter();
+            let before = before.find(|planned| planned.group == base.group);
+            replaced.extend(before.map(|before| (before.target.as_str(), base.target.as_str())));
         }
     }
-}
-
-fn basis_of_answer(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Markup {
-    let Comparison { run, figures, compared, findings, .. } = *comparison;
-    let NamedMatrix { matrix, names } = named;
+    replaced.retain(|(planned, measured)| planned != measured);
 
     markup! {
-        section id="answer" aria-label="the basis of the answer" {
-            (overview::overview(comparison))
-            @if run.search.is_some() { (tables(names, searches::table(run, figures).into_iter().collect())) }
-            @else if compared.rows.is_empty() { (tables(names, classic::summary(matrix))) }
-
-            (passages::findings(findings))
+        @for (planned, measured) in distinct(replaced) {
+            p.note { "The plan's base, " (clean(planned)) ", was not measured: " (clean(measured)) " takes its place." }
         }
     }
-}
-
-fn tables(names: &Names<'_>, tables: Vec<Table>) -> Markup {
-    markup! { @for each in &tables { (table(names, each)) } }
 }
 
 /// Returns a link from a heading to itself.
 pub(crate) fn permalink(id: &str) -> Markup {
     markup! { a.permalink href={ "#" (id) } aria-label="link to this part" { "#" } }
-}
-
-/// Returns the beginning of a page's head. Its policy forbids the page to load anything except what
-/// `more` allows, and to run anything but `scripts`.
-pub(crate) fn head_start<'s>(more: &str, scripts: impl Iterator<Item = &'s str>) -> Markup {
-    let hashes: Vec<String> = scripts
-        .map(|script| {
-            let hash = Sha256::digest(script.as_bytes());
-            format!("'sha256-{}'", STANDARD.encode(hash))
-        })
-        .collect();
-
-    let policy = format!(
-        "default-src 'none'; {more}style-src 'unsafe-inline'; script-src {}; img-src data:",
-        hashes.join(" ")
-    );
-
-    markup! {
-        meta charset="utf-8";
-        meta name="viewport" content="width=device-width, initial-scale=1";
-        meta name="color-scheme" content="light dark";
-        meta http-equiv="Content-Security-Policy" content=(policy);
-    }
-}
-
-/// Returns the section with the plots and the tables over all steps.
-fn summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>, sources: &[Source]) -> Markup {
-    let NamedMatrix { matrix, names } = named;
-
-    markup! {
-        section id="results" {
-            h2 { "Summary" (permalink("results")) }
-            (plots::sections(comparison))
-            (passages::effects(&comparison.factor_effects()))
-            @if !comparison.compared.rows.is_empty() { (compared_summary(named, comparison)) }
-
-            (tables(names, classic::rates(matrix)))
-            (table(names, &lsm::stalled(matrix)))
-            (table(names, &classic::fairness(matrix)))
-            (tables(names, grouped::costs(matrix)))
-
-            (folded("times, lengths and debt of each target", markup! {
-                (tables(names, grouped::times(matrix)))
-                (tables(names, classic::lengths(matrix)))
-                (table(names, &quality::debt(matrix)))
-            }))
-            (folded("targets", markup! { @for (number, source) in sources.iter().enumerate() {
-                    (target_list(&source.run, &measured_targets(comparison.figures, number)))
-                } }))
-
-            (unreported(matrix))
-        }
-    }
-}
-
-/// Returns the tables of a summary that need something to compare.
-fn compared_summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Markup {
-    let NamedMatrix { matrix, names } = named;
-    let method = Method::of_comparison(comparison.compared);
-
-    markup! {
-        (tables(names, classic::summary(matrix)))
-        (folded("throughput relative to the base, in figures", tables(names, compared::verdicts(comparison))))
-        (tables(names, compared::other_verdicts(comparison)))
-        (tables(names, compared::costs(comparison)))
-
-        (folded("waits and plans that differ", markup! {
-            (tables(names, compared::waits(comparison)))
-            (tables(names, compared::system_calls(comparison)))
-            (tables(names, compared::plans(comparison)))
-        }))
-
-        (folded("how targets were compared", markup! {
-            @for text in method.all() { p { (marked(text)) } }
-        }))
-    }
-}
-
-/// Returns the section of exact work; empty without exact cells.
-fn work(names: &Names<'_>, comparison: &Comparison<'_>) -> Markup {
-    let tables_of_work = compared::work(comparison);
-    markup! {
-        @if !tables_of_work.is_empty() {
-            section id="exact-work" {
-                h2 { "Work" (permalink("exact-work")) }
-                (tables(names, tables_of_work))
-            }
-        }
-    }
-}
-
-/// Returns folded content; nothing without content.
-fn folded(what: &str, content: Markup) -> Markup {
-    let is_empty = content.0.is_empty();
-    markup! { @if !is_empty { details { summary { (what) } (content) } } }
 }
 
 fn how_to_read_charts() -> Markup {
@@ -474,23 +386,6 @@ fn head(
     }
 }
 
-/// Returns the targets of a run that were measured as a list.
-fn target_list(run: &Run, measured: &[&str]) -> Markup {
-    let is_planned = |name: &str| run.targets.iter().any(|target| target.name == name);
-    let mut lines = targets(run);
-
-    // What all targets of an engine share has a line without a target.
-    lines.retain(|line| {
-        measured.is_empty() || !is_planned(&line.name) || measured.contains(&line.name.as_str())
-    });
-
-    markup! {
-        dl.targets {
-            @for target in &lines { div { dt { (clean(&target.name)) } dd { (clean(&target.text)) } } }
-        }
-    }
-}
-
 /// Returns the navigation, which stays in sight: links to the parts of the page, and the filter.
 fn contents(matrix: &Matrix<'_>, figures: &Figures) -> Markup {
     let mut sections = vec![
@@ -526,21 +421,6 @@ fn contents(matrix: &Matrix<'_>, figures: &Figures) -> Markup {
             div.filter role="search" {
                 input type="search" aria-label=(filter) placeholder="filter: pg17.* l.i*" autocomplete="off" spellcheck="false";
                 output {}
-            }
-        }
-    }
-}
-
-/// Returns the steps that are not reported, in one folded line.
-fn unreported(matrix: &Matrix<'_>) -> Markup {
-    let steps = &matrix.unreported;
-    let names: Vec<String> = steps.iter().map(|step| clean(step.name)).collect();
-
-    markup! {
-        @if !names.is_empty() {
-            details id="unreported" {
-                summary { "steps that were run but not reported (" (names.len()) ")" }
-                p { (names.join(", ")) }
             }
         }
     }

@@ -12,7 +12,7 @@ use record::{CellKey, Status};
 
 use crate::model::comparison::Comparison;
 use crate::model::matrix::{Keys, StepHead};
-use crate::model::number::{rate_text, ratio_text, typeset};
+use crate::model::number::{enumerated, rate_text, ratio_text, typeset};
 use crate::model::operations::{count_alike, unit};
 use crate::model::table::{Cell, Tone};
 use crate::plot::{StripScale, effects_of_factors, save_link, subject, verdicts};
@@ -60,7 +60,9 @@ struct Square<'a> {
 
 /// A matrix of comparisons.
 pub(super) struct Overview<'a> {
-    id: &'static str,
+    id: String,
+    /// Its columns are changes of factors.
+    is_of_effects: bool,
     title: String,
     /// The heads of the columns that identify a place.
     lead: Vec<String>,
@@ -77,18 +79,28 @@ pub(super) struct Overview<'a> {
 }
 
 /// Returns the matrices that a page begins with: the effects of factors, and all targets. Empty if
-/// there is nothing to compare.
-pub(crate) fn overview(comparison: &Comparison<'_>) -> Markup {
+/// there is nothing to compare. Identifiers end with `scope`.
+pub(crate) fn overview(comparison: &Comparison<'_>, scope: &str) -> Markup {
     let board = Board::new(comparison);
     markup! {
-        @if let Some(effects) = Overview::of_effects(&board) { (effects.markup()) }
-        @if let Some(targets) = Overview::of_targets(&board) { (targets.markup()) }
+        @if let Some(effects) = Overview::of_effects(&board, scope) { (effects.markup()) }
+        @if let Some(targets) = Overview::of_targets(&board, scope) { (targets.markup()) }
     }
+}
+
+/// Returns the matrix of all targets with the base of the first group.
+pub(super) fn across(comparison: &Comparison<'_>) -> Markup {
+    let board = Board::new(comparison);
+    let overview = Overview::of_targets(&board, "-across").map(|mut overview| {
+        overview.title += ", all targets";
+        overview
+    });
+    markup! { @if let Some(overview) = overview { (overview.markup()) } }
 }
 
 impl<'a> Overview<'a> {
     /// Returns the matrix of targets; `None` if no target has a ratio.
-    fn of_targets(board: &'a Board<'a>) -> Option<Self> {
+    fn of_targets(board: &'a Board<'a>, scope: &str) -> Option<Self> {
         let plot = verdicts(board)?;
         let steps: Vec<StepHead<'_>> = board.matrix.measured().collect();
         let shared_unit = steps.first().map(|step| unit(*step)).filter(|_| count_alike(&steps));
@@ -111,7 +123,8 @@ impl<'a> Overview<'a> {
         mark_single(&mut subjects, &squares);
         let effect = board.comparison.compared.effect;
         Some(Self {
-            id: "matrix",
+            id: format!("matrix{scope}"),
+            is_of_effects: false,
             title: format!("Throughput relative to {}", board.short_base()),
             lead: board.keys.lead("step"),
             scale: scale_of(&squares, &subjects, effect),
@@ -125,7 +138,7 @@ impl<'a> Overview<'a> {
     }
 
     /// Returns the matrix of the effects of factors; `None` without any.
-    fn of_effects(board: &'a Board<'a>) -> Option<Self> {
+    fn of_effects(board: &'a Board<'a>, scope: &str) -> Option<Self> {
         let plot = effects_of_factors(board)?;
 
         let effects = board.comparison.effects;
@@ -159,7 +172,8 @@ impl<'a> Overview<'a> {
         mark_single(&mut subjects, &squares);
         let effect = effects.effect;
         Some(Self {
-            id: EFFECTS,
+            id: format!("{EFFECTS}{scope}"),
+            is_of_effects: true,
             title: "Effects of factors on throughput, all else equal".to_owned(),
             lead: keys.lead("step"),
             scale: scale_of(&squares, &subjects, effect),
@@ -282,14 +296,6 @@ fn remove_without_results(
 fn retain_at<T>(items: &mut Vec<T>, is_kept: &[bool]) {
     let mut kept = is_kept.iter();
     items.retain(|_| kept.next().copied().unwrap_or(true));
-}
-
-/// Joins names: `a, b and c`.
-fn enumerated(names: &[&str]) -> String {
-    match names {
-        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
-        names => names.concat(),
-    }
 }
 
 /// Marks the subjects of which each ratio was measured once.

@@ -19,13 +19,15 @@ use crate::tables::compared::effects::{self as effect_tables, EACH};
 const FIGURES_SHOWN: usize = 3;
 
 /// Returns the findings as a section; empty without findings.
-pub(crate) fn findings(findings: &[Finding]) -> Markup {
+/// Identifiers end with `scope`.
+pub(crate) fn findings(findings: &[Finding], scope: &str) -> Markup {
+    let id = format!("findings{scope}");
     let findings = FindingPassages::of(findings, "\u{b5}s");
 
     markup! {
         @if !findings.shown.is_empty() {
-            section id="findings" {
-                h3 { "Findings" (permalink("findings")) }
+            section id=(id) {
+                h3 { "Findings" (permalink(&id)) }
                 @for finding in &findings.shown {
                     article.finding {
                         div {
@@ -33,7 +35,7 @@ pub(crate) fn findings(findings: &[Finding]) -> Markup {
                             p { (prose(&finding.text())) }
                             @if let Some(doubt) = &finding.doubt { p.note { (prose(doubt)) } }
                         }
-                        div { @for figures in &finding.figures { (figures_of_finding(figures)) } }
+                        div { @for figures in &finding.figures { (figures_of_finding(figures, scope)) } }
                     }
                 }
                 @if let Some(remainder) = &findings.remainder { p.note { (prose(remainder)) } }
@@ -43,9 +45,10 @@ pub(crate) fn findings(findings: &[Finding]) -> Markup {
 }
 
 /// Returns the figures that matter most, and the others folded.
-fn figures_of_finding(figures: &Table) -> Markup {
+fn figures_of_finding(figures: &Table, scope: &str) -> Markup {
     let mut shown = figures.clone();
-    let mut others = figures.clone();
+    shown.id += scope;
+    let mut others = shown.clone();
     shown.rows.truncate(FIGURES_SHOWN);
     others.rows.drain(..shown.rows.len());
     others.id += "-others";
@@ -66,17 +69,22 @@ fn prose(text: &str) -> String {
     typeset(&clean(text))
 }
 
-/// Returns the effects of factors as a section; empty without effects.
-pub(super) fn effects(shown: &FactorEffects<'_>) -> Markup {
+/// Returns the effects of factors as a section; empty without effects. Identifiers end with `scope`.
+pub(super) fn effects(shown: &FactorEffects<'_>, scope: &str) -> Markup {
+    let id = format!("factors{scope}");
     let effects = shown.effects;
     // There is one table for each combination and metric, so these are folded.
+    let mut all = effect_tables::tables(shown);
+    for table in &mut all {
+        table.id += scope;
+    }
     let (of_combinations, of_factors): (Vec<Table>, Vec<Table>) =
-        effect_tables::tables(shown).into_iter().partition(|table| table.id.starts_with(EACH));
+        all.into_iter().partition(|table| table.id.starts_with(EACH));
 
     markup! {
         @if !of_factors.is_empty() {
-            section id="factors" {
-                h3 { "Effects of factors" (permalink("factors")) }
+            section id=(id) {
+                h3 { "Effects of factors" (permalink(&id)) }
                 ul { @for factor in &effects.factors { li { (marked(&described(factor))) } } }
 
                 @for figures in &of_factors { (table(&Names::default(), figures)) }

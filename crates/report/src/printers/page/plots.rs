@@ -8,23 +8,23 @@ use crate::model::text::clean;
 use crate::plot::{FACTORS, OVER_TARGETS, Plot, PlotSection, chart_sections, save_link, subject};
 use crate::tables::compared::Board;
 
-/// Returns the sections of a page with the other plots.
-pub(super) fn sections(comparison: &Comparison<'_>) -> Markup {
+/// Returns the sections of a page with the other plots. Identifiers end with `scope`.
+pub(super) fn sections(comparison: &Comparison<'_>, scope: &str) -> Markup {
     let board = Board::new(comparison);
     let subject = subject(&board);
 
     markup! {
         @for PlotSection { id, heading, plots } in chart_sections(&board) {
             @if !plots.is_empty() {
-                section id={ "plots-" (id) } {
-                    h3 { (heading) (permalink(&format!("plots-{id}"))) }
+                section id={ "plots-" (id) (scope) } {
+                    h3 { (heading) (permalink(&format!("plots-{id}{scope}"))) }
                     // A matrix on the first screen says the same in less space.
                     @if let Some(summary) = summary(id) {
                         details {
                             summary { (summary) }
-                            @for plot in &plots { (figure(plot, &subject)) }
+                            @for plot in &plots { (figure(plot, &subject, scope)) }
                         }
-                    } @else { @for plot in &plots { (figure(plot, &subject)) } }
+                    } @else { @for plot in &plots { (figure(plot, &subject, scope)) } }
                 }
             }
         }
@@ -41,11 +41,11 @@ fn summary(id: &str) -> Option<&'static str> {
 }
 
 /// Returns a plot for wide and for narrow screens, with its legend.
-fn figure(plot: &Plot<'_>, subject: &str) -> Markup {
+fn figure(plot: &Plot<'_>, subject: &str, scope: &str) -> Markup {
     let figure = markup! {
-        div.plots id={ "plot-" (plot.id) } {
+        div.plots id={ "plot-" (plot.id) (scope) } {
             div.heading {
-                h4 { (plot.title) (permalink(&format!("plot-{}", plot.id))) }
+                h4 { (plot.title) (permalink(&format!("plot-{}{scope}", plot.id))) }
                 (save_link(plot, subject))
             }
 

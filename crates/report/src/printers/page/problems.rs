@@ -1,4 +1,4 @@
-//! What went wrong, what makes results doubtful, and what to do about it.
+//! Failures, doubts about results, and what to do about both.
 
 use analysis::counted;
 use maud::{Markup, html as markup};

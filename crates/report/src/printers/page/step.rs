@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html as markup};
 use record::Step;
 
-use crate::model::comparison::Comparison;
+use crate::model::comparison::ComparedGroup;
 use crate::model::matrix::{Matrix, StepHead};
 use crate::model::number::duration;
 use crate::model::operations::split_kinds;
@@ -57,7 +57,7 @@ const OPEN_LINES_MAX: usize = 12;
 /// Returns the section of a step. Its heading has a summary and opens the rest.
 pub(super) fn section(
     named: NamedMatrix<'_>,
-    comparison: &Comparison<'_>,
+    groups: &[ComparedGroup<'_>],
     legend: &Legend,
     charts: &StepCharts<'_>,
     budget: Budget,
@@ -72,7 +72,7 @@ pub(super) fn section(
             details open[is_short] {
                 summary {
                     h3 { (clean(charts.step.name)) (permalink(&id)) }
-                    span.brief { (brief(named, comparison, charts.step)) }
+                    span.brief { (brief(named, groups, charts.step)) }
                 }
                 (body(named, legend, charts, budget))
             }
@@ -112,7 +112,7 @@ fn body(
         }
 
         @if let Some(ratios) = &charts.ratios {
-            div.charts { (figure(&ratios.plot(&names.short(matrix.base), budget), step)) }
+            div.charts { (figure(&ratios.plot(&names.short(&matrix.base_names()), budget), step)) }
         }
 
         (figures(charts, &load, budget))

@@ -218,17 +218,12 @@ fn figure_of(cell: &Cell, tone: Tone, bare: bool, is_repeat: bool) -> Markup {
 
 /// Returns the median of some repeats with half of their range, unless it is too small to be seen.
 fn median_cell(median: &Median, bare: bool) -> Markup {
-    let Median { cell, value, spread_pct } = median;
+    let Median { cell, value, .. } = median;
     let class = tone_class(cell.tone);
-
-    let spread = spread_pct.filter(|percent| *percent >= 0.5).map(|percent| match percent {
-        percent if percent < 1000.0 => format!("\u{b1}{percent:.0}%"),
-        _ => "\u{b1}>999%".to_owned(),
-    });
 
     markup! {
         td class=[(!class.is_empty()).then_some(class)] style=[share(cell.share)] data-value=[value] {
-            (clean(&cell.text)) small.spread { (spread.unwrap_or_default()) }
+            (clean(&cell.text)) small.spread { (median.spread_text()) }
             @if !bare { span.m { (mark(&cell.mark)) } }
         }
     }

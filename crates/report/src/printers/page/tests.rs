@@ -1,4 +1,4 @@
-//! What a page's style promises.
+//! The promises of a page's style.
 
 use std::collections::BTreeSet;
 

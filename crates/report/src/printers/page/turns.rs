@@ -4,7 +4,7 @@
 //! A block of turns has two turns of each target, `a b b a`, which met the machine in the same
 //! state. Its ratio shows what the ratio of the whole step hides: a drift, a jump, or a stall.
 
-use analysis::figures::TurnBlock;
+use analysis::figures::HalfBlock;
 
 use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::number::duration;
@@ -44,16 +44,16 @@ impl TurnGroup {
 }
 
 impl TurnGroups {
-    pub(crate) fn of(blocks: &[TurnBlock]) -> Self {
-        let Some(last) = blocks.iter().map(|block| block.block).max() else {
+    pub(crate) fn of(halves: &[HalfBlock]) -> Self {
+        let Some(last) = halves.iter().map(|half| half.block).max() else {
             return Self::default();
         };
         let per_group = (last / GROUPS_MAX + 1).next_power_of_two();
 
         let mut groups = vec![TurnGroup::default(); (last / per_group + 1) as usize];
-        for block in blocks {
-            groups[(block.block / per_group) as usize]
-                .add(TurnGroup { operations: block.operations as f64, seconds: block.seconds });
+        for half in halves {
+            groups[(half.block / per_group) as usize]
+                .add(TurnGroup { operations: half.operations as f64, seconds: half.seconds });
         }
         Self { blocks: per_group, groups }
     }
@@ -212,11 +212,11 @@ mod tests {
 
     /// Returns one second of turns in each block, with so many operations.
     fn turns(operations: &[u64]) -> TurnGroups {
-        let block = |(number, operations): (usize, &u64)| TurnBlock {
+        let block = |(number, operations): (usize, &u64)| HalfBlock {
             block: number as u32,
             seconds: 1.0,
             operations: *operations,
-            ..TurnBlock::default()
+            ..HalfBlock::default()
         };
         TurnGroups::of(&operations.iter().enumerate().map(block).collect::<Vec<_>>())
     }
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_forged_number_of_a_block_takes_no_memory() {
-        let block = TurnBlock { block: u32::MAX, seconds: 1.0, ..TurnBlock::default() };
+        let block = HalfBlock { block: u32::MAX, seconds: 1.0, ..HalfBlock::default() };
         assert!(TurnGroups::of(&[block]).groups.len() <= GROUPS_MAX as usize);
     }
 

@@ -14,13 +14,13 @@ use crate::tables::compared;
 pub struct BundleFacts {
     /// The finding in one sentence.
     pub title: String,
-    /// What the step is and how it was run.
+    /// The step, and the way in which it was run.
     pub summary: Vec<String>,
     /// The programs that were measured.
     pub builds: Vec<BundleProgram>,
     /// Facts of the machine, with their values.
     pub host: Vec<(String, String)>,
-    /// What another machine can't repeat, and what the bundle lacks.
+    /// The parts that another machine can't repeat, and those that the bundle lacks.
     pub limits: Vec<String>,
     /// The commands that repeat the finding, each with its purpose.
     pub commands: Vec<BundleCommand>,
@@ -60,7 +60,7 @@ pub fn bundle_readme(
     facts: &BundleFacts,
     details: bool,
 ) -> String {
-    let mut out = TerminalWriter::markdown(false);
+    let mut out = TerminalWriter::markdown();
     out.main_title(&facts.title);
     for line in &facts.summary {
         out.line(line);

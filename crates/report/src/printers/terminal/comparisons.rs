@@ -22,8 +22,22 @@ pub fn compared(comparison: &Comparison<'_>, style: TableStyle) -> String {
 
 /// Formats a comparison as Markdown.
 pub fn compared_markdown(comparison: &Comparison<'_>) -> String {
-    let mut out = TerminalWriter::markdown(false);
+    let mut out = TerminalWriter::markdown();
     write(&mut out, comparison);
+    out.finish()
+}
+
+/// Formats the throughput of the targets of several groups, relative to one base.
+pub fn across(comparison: &Comparison<'_>, style: TableStyle) -> String {
+    let mut out = TerminalWriter::new(style);
+    out.tables(compared::across(comparison));
+    out.finish()
+}
+
+/// Formats the throughput of the targets of several groups as Markdown.
+pub fn across_markdown(comparison: &Comparison<'_>) -> String {
+    let mut out = TerminalWriter::markdown();
+    out.tables(compared::across(comparison));
     out.finish()
 }
 

@@ -26,7 +26,7 @@ pub fn effects(shown: &FactorEffects<'_>, style: TableStyle) -> String {
 
 /// Formats effects as Markdown.
 pub fn effects_markdown(shown: &FactorEffects<'_>) -> String {
-    let mut out = TerminalWriter::markdown(false);
+    let mut out = TerminalWriter::markdown();
     write(&mut out, shown);
     out.finish()
 }

@@ -19,7 +19,7 @@ pub fn history(view: &HistoryView<'_>, style: TableStyle) -> String {
 
 /// Formats a history as Markdown.
 pub fn history_markdown(view: &HistoryView<'_>) -> String {
-    let mut out = TerminalWriter::markdown(false);
+    let mut out = TerminalWriter::markdown();
     write(&mut out, view);
     out.finish()
 }

@@ -4,12 +4,12 @@ use analysis::{figures::Figures, settings::Settings};
 use record::{DiskFloor, Run};
 
 use super::writer::{TableStyle, TerminalWriter};
-use crate::model::comparison::{Comparison, Explained, is_repeated, with_measured_base};
+use crate::model::comparison::{ComparedGroup, ExplainedGroups, is_repeated, with_measured_base};
 use crate::model::matrix::Matrix;
 use crate::model::table::{Cell, Table, TableRow, anchor};
 use crate::prose::answer;
 use crate::prose::method::Method;
-use crate::tables::compared::{other_verdicts, work};
+use crate::tables::compared::{self, work};
 use crate::tables::{
     classic, disk_floor, grouped, lsm, metric_list as metric_tables, quality, searches, steps,
 };
@@ -27,23 +27,16 @@ pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
     out.finish()
 }
 
-/// Formats all `figures` as Markdown.
-pub fn tables_markdown(run: &Run, figures: &Figures, all_settings: bool) -> String {
-    let mut out = TerminalWriter::markdown(all_settings);
-    write_tables(&mut out, run, figures);
-    out.finish()
-}
-
 fn write_tables(out: &mut TerminalWriter, run: &Run, figures: &Figures) {
     let run = &*with_measured_base(run, figures);
     let matrix = Matrix::new(run, figures);
-    let explained = Explained::new(run, figures);
-    let answer = answer::passage(&explained.comparison());
+    let explained = ExplainedGroups::new(run, figures);
+    let groups = explained.all();
 
     // In a terminal the answer is last, where it stays in view.
     out.head(run, figures);
     if out.is_markdown() {
-        out.answer(&answer);
+        write_answers(out, run, figures, &explained);
     }
 
     out.targets(run);
@@ -51,8 +44,10 @@ fn write_tables(out: &mut TerminalWriter, run: &Run, figures: &Figures) {
     out.tables(classic::summary(&matrix));
     out.tables(classic::rates(&matrix));
     out.table(&lsm::stalled(&matrix));
-    out.findings(&explained.findings);
-    out.tables(work(&explained.comparison()));
+    for ComparedGroup { comparison, .. } in &groups {
+        out.findings(comparison.findings);
+        out.tables(work(comparison));
+    }
 
     out.table(&classic::fairness(&matrix));
     out.tables(grouped::costs(&matrix));
@@ -65,7 +60,22 @@ fn write_tables(out: &mut TerminalWriter, run: &Run, figures: &Figures) {
 
     write_steps(out, &matrix);
     if !out.is_markdown() {
-        out.answer(&answer);
+        write_answers(out, run, figures, &explained);
+    }
+}
+
+/// Writes the answer of each group, after the table that goes across groups.
+fn write_answers(
+    out: &mut TerminalWriter,
+    run: &Run,
+    figures: &Figures,
+    explained: &ExplainedGroups<'_>,
+) {
+    if let Some(across) = explained.across(run, figures) {
+        out.tables(compared::across(&across));
+    }
+    for group in explained.all() {
+        out.answer(&answer::passage(&group.comparison));
     }
 }
 
@@ -101,8 +111,7 @@ fn write_steps(out: &mut TerminalWriter, matrix: &Matrix<'_>) {
     }
 }
 
-/// Formats the tables with these names: those over all steps, then those of each step; as Markdown
-/// if there is no style.
+/// Formats the tables with these names: those over all steps, then those of each step.
 ///
 /// # Errors
 /// Returns an unknown name, and the known names.
@@ -110,9 +119,9 @@ pub fn tables_named(
     run: &Run,
     figures: &Figures,
     names: &[String],
-    style: Option<TableStyle>,
+    style: TableStyle,
 ) -> Result<String, (String, Vec<String>)> {
-    let mut out = TerminalWriter::of_style(style);
+    let mut out = TerminalWriter::new(style);
     let matrix = Matrix::new(run, figures);
 
     let mut known: Vec<String> = Vec::new();
@@ -167,7 +176,8 @@ fn all_tables<'m>(run: &Run, figures: &Figures, matrix: &'m Matrix<'_>) -> Vec<N
 
     if !figures.exact.is_empty() {
         let run = with_measured_base(run, figures);
-        for table in work(&Explained::new(&run, figures).comparison()) {
+        let explained = ExplainedGroups::new(&run, figures);
+        for table in explained.all().iter().flat_map(|group| work(&group.comparison)) {
             tables.push(NamedTable { name: "work".to_owned(), step: None, table });
         }
     }
@@ -231,15 +241,14 @@ pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
 fn brief_and_answer(run: &Run, figures: &Figures, style: TableStyle, has_list: bool) -> String {
     let run = &*with_measured_base(run, figures);
     let matrix = Matrix::new(run, figures);
-    let explained = Explained::new(run, figures);
-    let comparison = explained.comparison();
+    let explained = ExplainedGroups::new(run, figures);
 
     let mut out = TerminalWriter::new(style);
-    write_brief(&mut out, run, &matrix, &comparison);
+    write_brief(&mut out, run, figures, &matrix, &explained.all());
     if has_list {
         out.table(&table_list(run, figures, &matrix));
     }
-    out.answer(&answer::passage(&comparison));
+    write_answers(&mut out, run, figures, &explained);
     out.finish()
 }
 
@@ -247,10 +256,10 @@ fn brief_and_answer(run: &Run, figures: &Figures, style: TableStyle, has_list: b
 fn write_brief(
     out: &mut TerminalWriter,
     run: &Run,
+    figures: &Figures,
     matrix: &Matrix<'_>,
-    comparison: &Comparison<'_>,
+    groups: &[ComparedGroup<'_>],
 ) {
-    let Comparison { figures, compared, findings, .. } = *comparison;
     out.head(run, figures);
 
     // Of a search, the rates that it tried are all there is to show.
@@ -264,13 +273,16 @@ fn write_brief(
     out.tables(classic::rates(matrix));
     out.table(&lsm::stalled(matrix));
     out.problems(run, figures, matrix);
-    out.findings(findings);
-    if is_repeated(compared) {
-        out.tables(other_verdicts(comparison));
-    }
-    out.tables(work(comparison));
-    if is_repeated(compared) {
-        out.method(&Method::of_comparison(compared));
+    for ComparedGroup { comparison, .. } in groups {
+        let is_repeated = is_repeated(comparison.compared);
+        out.findings(comparison.findings);
+        if is_repeated {
+            out.tables(compared::other_verdicts(comparison));
+        }
+        out.tables(work(comparison));
+        if is_repeated {
+            out.method(&Method::of_comparison(comparison.compared));
+        }
     }
 }
 
@@ -278,8 +290,7 @@ fn write_brief(
 pub fn tables_summary(run: &Run, figures: &Figures, style: TableStyle) -> String {
     let mut out = TerminalWriter::new(style);
     let run = with_measured_base(run, figures);
-    let explained = Explained::new(&run, figures);
-    out.answer(&answer::passage(&explained.comparison()));
+    write_answers(&mut out, &run, figures, &ExplainedGroups::new(&run, figures));
     out.finish()
 }
 
@@ -297,10 +308,9 @@ pub fn differences(settings: &Settings, style: TableStyle) -> String {
     out.finish()
 }
 
-/// Formats texts with their headings, line by line and without control characters; as Markdown if
-/// there is no style.
-pub fn verbatim(texts: &[(String, String)], style: Option<TableStyle>) -> String {
-    let mut out = TerminalWriter::of_style(style);
+/// Formats texts with their headings, line by line and without control characters.
+pub fn verbatim(texts: &[(String, String)], style: TableStyle) -> String {
+    let mut out = TerminalWriter::new(style);
     for (heading, text) in texts {
         out.heading(heading);
         out.verbatim(text);

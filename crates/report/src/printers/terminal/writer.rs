@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::layout::{rendered, split};
 use crate::model::matrix::Matrix;
 use crate::model::number::{listed, moment, typeset, with_microseconds};
+use crate::model::repeats::folded;
 use crate::model::table::Table;
 use crate::model::text::terminal_text;
 use crate::printers::markdown;
@@ -31,6 +32,10 @@ pub struct TableStyle {
     pub unicode: bool,
     /// Lists all settings, and shows long values in full.
     pub all_settings: bool,
+    /// Shows each repeat of a target instead of the median of all.
+    pub each_repeat: bool,
+    /// Writes Markdown, which has neither colors nor a width.
+    pub markdown: bool,
 }
 
 /// The maximum length of the rule above a step.
@@ -57,25 +62,25 @@ pub(crate) struct TerminalWriter {
     style: TableStyle,
     is_markdown: bool,
     text: String,
-    /// The names that were explained already.
-    explained_names: BTreeSet<String>,
+    /// The names and the methods that were explained already.
+    explained: BTreeSet<String>,
 }
 
 impl TerminalWriter {
-    /// Returns an empty text for a terminal.
+    /// Returns an empty text for a terminal, or as Markdown.
     pub(crate) fn new(style: TableStyle) -> Self {
-        Self { style, is_markdown: false, text: String::new(), explained_names: BTreeSet::new() }
+        let is_markdown = style.markdown;
+        let style = if is_markdown {
+            TableStyle { color: false, width: None, unicode: true, ..style }
+        } else {
+            style
+        };
+        Self { style, is_markdown, text: String::new(), explained: BTreeSet::new() }
     }
 
-    /// Returns an empty Markdown text, which has neither colors nor a width.
-    pub(crate) fn markdown(all_settings: bool) -> Self {
-        let style = TableStyle { all_settings, unicode: true, ..TableStyle::default() };
-        Self { is_markdown: true, ..Self::new(style) }
-    }
-
-    /// Returns a text of a style; Markdown without one.
-    pub(super) fn of_style(style: Option<TableStyle>) -> Self {
-        style.map_or_else(|| Self::markdown(false), Self::new)
+    /// Returns an empty Markdown text.
+    pub(crate) fn markdown() -> Self {
+        Self::new(TableStyle { markdown: true, ..TableStyle::default() })
     }
 
     pub(crate) fn is_markdown(&self) -> bool {
@@ -170,11 +175,14 @@ impl TerminalWriter {
         }
     }
 
-    /// Writes how the targets were compared and what the verdicts mean.
+    /// Writes how the targets were compared and what the verdicts mean, what is said of several
+    /// groups only once.
     pub(super) fn method(&mut self, method: &Method) {
         self.gap();
         for paragraph in method.all() {
-            self.line(paragraph);
+            if self.explained.insert(paragraph.clone()) {
+                self.line(paragraph);
+            }
         }
     }
 
@@ -206,10 +214,14 @@ impl TerminalWriter {
         tables.into_iter().for_each(|table| self.table(&table));
     }
 
+    /// Writes a table, with one row or column for all repeats of a target unless each is wanted.
     pub(crate) fn table(&mut self, table: &Table) {
         if table.is_empty() {
             return;
         }
+
+        let folded = if self.style.each_repeat { None } else { folded(table) };
+        let table = folded.as_ref().unwrap_or(table);
 
         self.gap();
         self.title(&table.title);
@@ -252,7 +264,7 @@ impl TerminalWriter {
     /// Writes what is below a table. Names are explained only once in a text.
     fn notes(&mut self, table: &Table) {
         let mut names = table.names.clone();
-        names.retain(|name| self.explained_names.insert(name.clone()));
+        names.retain(|name| self.explained.insert(name.clone()));
         if !names.is_empty() {
             self.wrapped("  ", &names.join("; "));
         }

@@ -67,6 +67,7 @@ fn fsync_names(metric: &str) -> [&'static str; 2] {
         "log_fsyncs_per_commit" => ["fsync of the log", "fsyncs of the log"],
         "binlog_syncs_per_commit" => ["sync of the binary log", "syncs of the binary log"],
         "data_fsyncs_per_commit" => ["fsync of data files", "fsyncs of data files"],
+        "flushes_per_commit" => ["device flush", "device flushes"],
         _ => ["fsync", "fsyncs"],
     }
 }
@@ -75,6 +76,7 @@ fn fsync_names(metric: &str) -> [&'static str; 2] {
 pub(super) fn headline(change: &ThroughputChange) -> String {
     let case = &change.cases[0];
     match &change.cause {
+        cause if cause.is_unexplained() => unexplained_headline(change),
         Cause::FsyncsPerCommit { metric, count, .. } => fsyncs_instead(metric, *count),
         Cause::WriteStalls { percent, .. } => {
             format!("writes stalled {}", percent_instead(*percent, "time"))
@@ -89,6 +91,20 @@ pub(super) fn headline(change: &ThroughputChange) -> String {
         Cause::BothMissedWrites | Cause::LevelShift(_) | Cause::Unexplained(_) => {
             in_brief(change.cause_in_brief())
         }
+    }
+}
+
+/// Returns what a title says of changes without a cause: `21% more CPU per query, which explains a
+/// part` where own CPU is shown to have changed, so that it does not stand over that as
+/// `unexplained`.
+pub(super) fn unexplained_headline(change: &ThroughputChange) -> String {
+    let case = &change.cases[0];
+    match case.own_cpu_ratio {
+        Some(ratio) => {
+            let cpu = AmountChange::new(ratio, None);
+            format!("{} own CPU per {}, and time without a known cause", cpu.text(), case.operation)
+        }
+        None => in_brief(change.cause_in_brief()),
     }
 }
 
@@ -122,7 +138,7 @@ fn percent_instead(percent: Pair, of: &str) -> String {
 
 /// Counts fsyncs per commit, those of the target with their name: `one fsync per commit instead of
 /// none`.
-fn fsyncs_instead(metric: &str, count: Pair) -> String {
+pub(super) fn fsyncs_instead(metric: &str, count: Pair) -> String {
     let [one, many] = fsync_names(metric);
 
     let (now, what) = match count.value {
@@ -178,8 +194,12 @@ fn added(case: &CaseFacts) -> &'static str {
 fn fsyncs_per_commit(metric: &str, count: Pair, settings: &[Difference], waiting: &str) -> String {
     let [_, many] = fsync_names(metric);
     let more = if count.growth() > 0.0 { "more" } else { "fewer" };
-    let settings = settings_text(settings);
-    format!("There are {more} {many} per commit, as expected from {settings}{waiting}.")
+    let expected = if settings.is_empty() {
+        String::new()
+    } else {
+        format!(", as expected from {}", settings_text(settings))
+    };
+    format!("There are {more} {many} per commit{expected}{waiting}.")
 }
 
 fn waiting_for_fsyncs(case: &CaseFacts, share: f64) -> String {

@@ -2,7 +2,9 @@
 
 use super::difference::build_or_version;
 use crate::prose::numbers::{both, figure, list, percent};
-use analysis::explain::statement::{CaseFacts, Caveat, CountedCaveat, LargeReadAhead, Pair};
+use analysis::explain::statement::{
+    CaseFacts, Caveat, CountedCaveat, InheritedDebt, LargeReadAhead, Pair,
+};
 
 /// Returns the words of a caveat, with the number of cases that it holds for, where these are not
 /// all.
@@ -54,9 +56,7 @@ fn words(caveat: &Caveat, case: &CaseFacts) -> String {
         ),
 
         // What the previous step left behind.
-        Caveat::Debt { what, left } => {
-            format!("the previous step left different amounts of work: {}", both(*left, what))
-        }
+        Caveat::Debt(debt) => inherited(debt, &case.step),
         Caveat::Trees(difference) => difference.to_string(),
 
         // The host.
@@ -99,6 +99,19 @@ fn words(caveat: &Caveat, case: &CaseFacts) -> String {
 
         Caveat::Warnings { base, target } => warnings(base, target, case),
     }
+}
+
+/// Names the step that left work for the next one, and how to measure without it.
+fn inherited(debt: &InheritedDebt, step: &str) -> String {
+    let mut text = format!(
+        "`{}` before it left different amounts of work, which this step pays: {}",
+        debt.step,
+        both(debt.left, debt.what)
+    );
+    if debt.could_be_alone {
+        text += &format!("; `assay run PLAN --alone {step}` also measures it right after the load");
+    }
+    text
 }
 
 fn wide_base(low: f64, high: f64, case: &CaseFacts) -> String {

@@ -30,6 +30,8 @@ fn title(change: &ThroughputChange, about: &Finding) -> String {
 
     let (up_to, mut headline) = if change.cases.len() == 1 {
         ("", cause::headline(change))
+    } else if change.cause.is_unexplained() {
+        ("up to ", cause::unexplained_headline(change))
     } else {
         ("up to ", cause::in_brief(change.cause_in_brief()))
     };

@@ -1,5 +1,6 @@
-//! CPU that changed where throughput shows no change, in words.
+//! CPU and fsyncs that changed where throughput shows no change, in words.
 
+use super::cause::fsyncs_instead;
 use super::change::cpu_detail;
 use super::wording::{Wording, place};
 use crate::prose::amount::AmountChange;
@@ -29,7 +30,12 @@ pub(super) fn wording(hidden: &HiddenCost, about: &Finding) -> Wording {
         None => String::new(),
     };
 
-    let mut sentences = vec![
+    let mut sentences = Vec::new();
+    sentences.extend(hidden.fsyncs.map(|fsyncs| {
+        let instead = fsyncs_instead(fsyncs.metric, fsyncs.count);
+        format!("{target} has {instead} in {}.", case.place)
+    }));
+    sentences.extend([
         format!(
             "{target} uses {amount} CPU of the engine and its clients per {per} {} {} in {}{over}.",
             change.than(),
@@ -37,7 +43,7 @@ pub(super) fn wording(hidden: &HiddenCost, about: &Finding) -> Wording {
             case.place
         ),
         why.to_owned(),
-    ];
+    ]);
     sentences.extend(cpu_detail(case));
 
     let mut others = Vec::new();
@@ -48,11 +54,13 @@ pub(super) fn wording(hidden: &HiddenCost, about: &Finding) -> Wording {
         sentences.push(format!("Also in {others}."));
     }
 
+    let what = match hidden.fsyncs {
+        // Own CPU changes when commits don't wait: it follows.
+        Some(fsyncs) => fsyncs_instead(fsyncs.metric, fsyncs.count),
+        None => format!("{amount} own CPU per {per}"),
+    };
     let place = place(about);
-    Wording {
-        title: format!("{target}: {amount} own CPU per {per} in {place}, {throughput}"),
-        sentences,
-    }
+    Wording { title: format!("{target}: {what} in {place}, {throughput}"), sentences }
 }
 
 fn change_of(cost: &ChangedCost) -> AmountChange {

@@ -12,10 +12,11 @@ use analysis::compare::{
 use analysis::explain::FindingKind;
 use analysis::explain::statement::{
     Agreement, AtFloor, AtFloorStep, BusyClients, CaseFacts, Cause, Caveat, ChangedCost,
-    ChangedSetting, CountedCaveat, Detail, Fact, FloorRequests, Gap, HiddenCost, KnownDifferences,
-    LargeReadAhead, LevelShift, MachineShare, MachineVariance, MissedRate, MissedRates, NoEffect,
-    OtherBuild, OtherTime, Pair, PartOfTime, SequencedStep, SharedDifference, StallReason,
-    Statement, StepWitnesses, SwingingTarget, TargetDifference, ThroughputChange, UnfairStep,
+    ChangedSetting, CountedCaveat, Detail, Fact, FloorRequests, Gap, HiddenCost, InheritedDebt,
+    KnownDifferences, LargeReadAhead, LevelShift, MachineShare, MachineVariance, MissedRate,
+    MissedRates, NoEffect, OtherBuild, OtherTime, Pair, PartOfTime, SequencedStep,
+    SharedDifference, StallReason, Statement, StepWitnesses, SwingingTarget, TargetDifference,
+    ThroughputChange, UnfairStep,
 };
 use analysis::figures::swing::{InStep, Source, Swing};
 use analysis::figures::{ConcurrentChange, FloorRate, Shift, Stall};
@@ -254,7 +255,12 @@ fn all_caveats() -> Vec<Caveat> {
         Caveat::LargeClient,
         Caveat::MissedWrites { is_base: true },
         Caveat::MissedWrites { is_base: false },
-        Caveat::Debt { what: "dead rows", left: pair(200_000.0, 5_000_000.0) },
+        Caveat::Debt(InheritedDebt {
+            step: "l.i1".to_owned(),
+            what: "dead rows",
+            left: pair(200_000.0, 5_000_000.0),
+            could_be_alone: true,
+        }),
         Caveat::Trees(trees),
         busy_host(Some(49.0), None),
         busy_host(Some(49.0), Some(31.0)),
@@ -340,7 +346,7 @@ fn all_others(cases: &[CaseFacts]) -> Vec<Statement> {
             repeat_count: case.repeat_count,
             case: case.clone(),
         });
-        Statement::HiddenCost(HiddenCost { costs: costs.collect(), is_noisy })
+        Statement::HiddenCost(HiddenCost { costs: costs.collect(), is_noisy, fsyncs: None })
     };
     let busy = |count: usize| {
         let cases = cases[..count].iter();

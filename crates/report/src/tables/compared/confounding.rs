@@ -1,4 +1,4 @@
-//! What a design can't tell apart: the interactions that an effect may be instead.
+//! Effects that a design can't tell apart: the interactions that an effect may be instead.
 
 use analysis::{
     compare::{Clarity, Effects, MixedInteraction},

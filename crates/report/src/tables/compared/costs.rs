@@ -122,10 +122,12 @@ fn empty_table(
     lead.extend(board.lead());
 
     let article = if operation.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    let what = format!("hat {article} {operation} costs, with the ratio to {}", board.base);
+    let costs = format!("{article} {operation} costs, with the ratio to {}", board.base);
     let (id, title) = match group {
-        Some(group) => (format!("compared-costs-{}", anchor(group)), format!("{group}: w{what}")),
-        None => ("compared-costs".to_string(), format!("W{what}")),
+        Some(group) => {
+            (format!("compared-costs-{}", anchor(group)), format!("{group}: what {costs}"))
+        }
+        None => ("compared-costs".to_string(), format!("What {costs}")),
     };
 
     let mut table = Table::new(id, title, lead, Vec::<String>::new());

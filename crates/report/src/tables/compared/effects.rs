@@ -26,11 +26,11 @@ const DIFFERS: &str = "≠";
 /// The prefix of the identifiers of tables of single combinations.
 pub(crate) const EACH: &str = "effects-each";
 
-/// What the figures of interactions mean.
+/// The meaning of the figures of interactions.
 const INTERACTION: &str = "1.10 in the line of `a × b`: with the second level of b, the second level of a is 1.10 times \
      as good as over all targets, and with the first level as much worse. `or`: the design can't tell which of them it is";
 
-/// What the lines of a table are.
+/// The effects in the lines of a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
     /// Effects over all combinations of the other factors.

@@ -42,6 +42,16 @@ pub(crate) fn verdicts(comparison: &Comparison<'_>) -> Vec<Table> {
     with_figures(relative::throughput(&Board::new(comparison)))
 }
 
+/// Returns the tables of the throughput of all targets, relative to the base of the first group.
+pub(crate) fn across(comparison: &Comparison<'_>) -> Vec<Table> {
+    let mut tables = verdicts(comparison);
+    for table in &mut tables {
+        table.id += "-across";
+        table.title += ", all targets";
+    }
+    tables
+}
+
 /// Returns the tables of the other metrics that have their own verdicts.
 pub(crate) fn other_verdicts(comparison: &Comparison<'_>) -> Vec<Table> {
     with_figures(relative::others(&Board::new(comparison)))

@@ -1,10 +1,15 @@
 //! The notes below a table of ratios: the changes that could be shown, and what more repeats would
 //! show.
 
+use std::collections::BTreeMap;
+
 use analysis::compare::{ComparedStep, Verdict};
 
 use super::board::Board;
-use crate::model::number::percent;
+use crate::model::number::{enumerated, listed, percent};
+
+/// The number of lines up to which a note names them.
+const LINES_MAX: usize = 4;
 
 /// Changes above this are not shown in detail.
 const LARGE: f64 = 1.0;
@@ -48,6 +53,58 @@ impl DetectableChange<'_> {
 /// Formats the size of a change.
 fn size_text(size: f64) -> String {
     if size > LARGE { format!("more than {}", percent(LARGE)) } else { percent(size) }
+}
+
+/// Returns which repeats have not begun: `repeats 2 and 3 have not begun; repeat 4 of pg.b has not
+/// begun`. `None` if all have.
+pub(super) fn not_begun(board: &Board<'_>) -> Option<String> {
+    // The repeats of a run by the lines that lack them; a line may be a load of a target.
+    let mut of_repeats: BTreeMap<(usize, u32), Vec<String>> = BTreeMap::new();
+    for line in &board.lines {
+        for unfinished in &board.comparison.figures.unfinished {
+            let cell = &unfinished.cell;
+            if unfinished.status.is_none() && cell.is_repeat_of(&line.cell) {
+                let lines = of_repeats.entry((unfinished.run, cell.repeat)).or_default();
+                lines.push(board.label(line));
+            }
+        }
+    }
+
+    let mut all: Vec<Unbegun> = Vec::new();
+    for ((run, repeat), lines) in of_repeats {
+        match all.iter_mut().find(|known| known.run == run && known.lines == lines) {
+            Some(known) => known.repeats.push(repeat.to_string()),
+            None => all.push(Unbegun { run, lines, repeats: vec![repeat.to_string()] }),
+        }
+    }
+
+    let sentences: Vec<String> =
+        all.iter().map(|unbegun| unbegun.sentence(board.lines.len())).collect();
+    (!sentences.is_empty()).then(|| sentences.join("; "))
+}
+
+/// Repeats of a run that have not begun.
+struct Unbegun {
+    run: usize,
+    /// The labels of the lines that lack them.
+    lines: Vec<String>,
+    repeats: Vec<String>,
+}
+
+impl Unbegun {
+    /// Returns what is said of them, if there are `line_count` lines in all.
+    fn sentence(&self, line_count: usize) -> String {
+        let (repeats, have) =
+            if self.repeats.len() > 1 { ("repeats", "have") } else { ("repeat", "has") };
+        let mut text = format!("{repeats} {}", enumerated(&self.repeats));
+        if self.lines.len() < line_count {
+            text += &format!(" of {}", listed(&self.lines, LINES_MAX, ", "));
+        }
+        if self.run > 0 {
+            text += &format!(" of run {}", self.run + 1);
+        }
+        format!("{text} {have} not begun")
+    }
 }
 
 /// The total repeats of which [`more_repeats`] says what they would show.

@@ -51,6 +51,9 @@ fn tables_of(board: &Board<'_>, metric: &str) -> Vec<Table> {
     let mut tables: Vec<Table> = grids.iter().map(|grid| table(board, metric, grid)).collect();
     // The note is about all tables, so the first one that is shown has it.
     if let Some(first) = tables.iter_mut().find(|table| table.has_figures()) {
+        if metric == THROUGHPUT {
+            first.notes.extend(notes::not_begun(board));
+        }
         first.notes.extend(notes::more_repeats(board, metric));
     }
     tables

@@ -15,13 +15,13 @@ use crate::model::number::{fixed, whole};
 use crate::model::table::{Cell, STEP, Table, Tone};
 use crate::model::worth::Footnotes;
 
-/// What work does not tell, where the table is.
+/// The limits of exact work, below its table.
 const LIMITS: &str = "Instructions say nothing of waits, I/O, cache misses, atomics and the layout of code: times can change without them";
 
 /// The title of the table of calls.
 const CALLS_TITLE: &str = "System calls and allocations per operation, by the call graphs";
 
-/// What the numbers of calls do not tell.
+/// The limits of the numbers of calls.
 const CALLS_LIMITS: &str = "Calls of the library's wrappers of system calls and of allocators by their names; the bytes are unknown";
 
 /// The decimals of a number of calls.

@@ -1,6 +1,6 @@
-//! What a chart shows of targets that were repeated, and of short steps.
+//! Charts of targets that were repeated, and of short steps.
 
-use analysis::figures::{Figures, TurnBlock};
+use analysis::figures::{Figures, HalfBlock};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -105,10 +105,10 @@ fn a_jump_within_a_step_shows_in_the_chart_of_its_turns() {
     let base = source(SHORT).run.base;
     for row in &mut figures.rows {
         let late = if row.cell.target == base { 100 } else { 50 };
-        row.turn_blocks = (0..60)
-            .map(|block| TurnBlock {
+        row.half_blocks = (0..60)
+            .map(|block| HalfBlock {
                 block,
-                turns: 2,
+                half: 0,
                 seconds: 0.05,
                 operations: if block < 30 { 100 } else { late },
                 cpu_seconds: None,

@@ -3,7 +3,7 @@
 
 use record::StepKind;
 
-use super::{Measured, Published};
+use super::{MeasuredStep, Published};
 
 /// Config, seconds apart, percent of the fastest's time, as printed; and the fastest's and
 /// slowest's seconds, where they are told.
@@ -55,19 +55,19 @@ fn runtimes((_, apart, percent, told): &FairnessLine) -> (f64, f64) {
     })
 }
 
-fn measured(line: &FairnessLine) -> Measured {
+fn measured(line: &FairnessLine) -> MeasuredStep {
     let (fastest, slowest) = runtimes(line);
     // The others end in between, the fastest is neither the first nor the last.
     let share = [0.3, 0.5, 0.0, 0.9, 1.0, 0.7, 0.2, 0.4];
     let ends = share.map(|share| fastest + (slowest - fastest) * share);
-    Measured {
+    MeasuredStep {
         step: "l.i1",
         kind: StepKind::Load,
         main_op: "insert",
         seconds: slowest,
         count: 320_000_000,
         ends: ends.to_vec(),
-        ..Measured::default()
+        ..MeasuredStep::default()
     }
 }
 

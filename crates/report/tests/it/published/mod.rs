@@ -21,7 +21,7 @@ use crate::synthetic::target;
 
 /// The measurements of a step, as a record has them.
 #[derive(Default)]
-struct Measured {
+struct MeasuredStep {
     step: &'static str,
     kind: StepKind,
     main_op: &'static str,
@@ -40,7 +40,7 @@ struct Measured {
 }
 
 /// A target's name without its config, and what was measured of it.
-type Target<'a> = (&'a str, Vec<Measured>);
+type Target<'a> = (&'a str, Vec<MeasuredStep>);
 
 /// A published run: its record was written and read again.
 struct Published {
@@ -133,7 +133,7 @@ fn full(target: &str) -> String {
     format!("{target}.as")
 }
 
-impl Measured {
+impl MeasuredStep {
     fn write(&self, cell: &record::CellDir, number: u32, clients: u32) {
         let columns: Vec<HostColumn<'_>> =
             self.host.iter().map(|&(name, _)| HostColumn { name, cumulative: true }).collect();

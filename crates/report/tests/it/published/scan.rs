@@ -3,7 +3,7 @@
 
 use record::StepKind;
 
-use super::{Measured, Published};
+use super::{MeasuredStep, Published};
 
 /// One line of an absolute table: cpu/o, cs/o, r/o, rKB/o, wKB/o, o/s, and the target.
 type Absolute = ([f64; 6], &'static str);
@@ -17,13 +17,13 @@ const NAMES: [&str; 6] = ["cpu/o", "cs/o", "r/o", "rKB/o", "wKB/o", "o/s"];
 const SECONDS: f64 = 1000.0;
 
 /// Returns the counters on a server with this number of processors that give these quotients.
-fn measured(processors: f64, figures: [f64; 6]) -> Measured {
+fn measured(processors: f64, figures: [f64; 6]) -> MeasuredStep {
     let [cpu, switches, reads, read_kb, written_kb, rate] = figures;
     let count = rate * SECONDS;
     let all_ns = processors * SECONDS * 1e9;
     let busy_ns = cpu * rate / 100.0 * all_ns;
     let whole = |grown: f64| grown.round() as i64;
-    Measured {
+    MeasuredStep {
         step: "scan",
         kind: StepKind::Query,
         main_op: "event",
@@ -45,7 +45,7 @@ fn measured(processors: f64, figures: [f64; 6]) -> Measured {
             ("disk_write_count", 0),
             ("disk_write_bytes", whole(written_kb * count * 1024.0)),
         ],
-        ..Measured::default()
+        ..MeasuredStep::default()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use record::StepKind;
 
-use super::{Measured, Published};
+use super::{MeasuredStep, Published};
 
 /// The numbers of times that writes were delayed and stopped, by reason, and the totals as printed.
 struct Stalls {
@@ -40,7 +40,7 @@ const UPDATE_1: [Stalls; 3] = [
     stalls("9.9hack", 241_260, 211, [211, 0, 10735, 10946]),
 ];
 
-fn measured(stalls: &Stalls) -> Measured {
+fn measured(stalls: &Stalls) -> MeasuredStep {
     let sorts = [("delays", stalls.delays), ("stops", stalls.stops)];
     let reasons = sorts.iter().flat_map(|(sort, counts)| {
         let each = REASONS.iter().zip(counts);
@@ -50,7 +50,7 @@ fn measured(stalls: &Stalls) -> Measured {
     let counters = reasons
         .chain([ongoing])
         .map(|(reason, count)| (format!("write_stall_count.{reason}"), f64::from(count)));
-    Measured {
+    MeasuredStep {
         step: "overwrite",
         kind: StepKind::Load,
         main_op: "put",
@@ -58,7 +58,7 @@ fn measured(stalls: &Stalls) -> Measured {
         count: stalls.per_second,
         counters: counters.collect(),
         gauges: vec![("lsm_bytes", 1e12)],
-        ..Measured::default()
+        ..MeasuredStep::default()
     }
 }
 

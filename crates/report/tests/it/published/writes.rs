@@ -4,7 +4,7 @@
 
 use record::StepKind;
 
-use super::{Measured, Published};
+use super::{MeasuredStep, Published};
 
 const STEPS: [&str; 3] = ["insert", "update-index", "update-nonindex"];
 
@@ -62,14 +62,14 @@ const MEDIUM: [WrittenLine; 24] = [
 ];
 
 fn publish(clients: u32, lines: &[WrittenLine]) -> Published {
-    let measured = |(step, count): (&'static str, u64)| Measured {
+    let measured = |(step, count): (&'static str, u64)| MeasuredStep {
         step,
         kind: StepKind::Query,
         main_op: "event",
         group: Some("write"),
         seconds: 1.0,
         count,
-        ..Measured::default()
+        ..MeasuredStep::default()
     };
     let targets = lines.iter().map(|(target, counts)| {
         let steps = STEPS.into_iter().zip(*counts).map(measured);

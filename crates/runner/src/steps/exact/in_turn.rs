@@ -21,7 +21,7 @@ struct InTurn {
     server: Option<ServingThread>,
 }
 
-/// How often to look whether the server waits for an operation.
+/// The pause between two looks whether the server waits for an operation.
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 /// The number of looks after which an operation is sent anyway.
 const LOOKS_MAX: u32 = 1000;

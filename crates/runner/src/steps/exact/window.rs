@@ -31,7 +31,7 @@ pub struct WindowSize {
     pub goes_on: bool,
 }
 
-/// What happens in a step.
+/// A phase of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Operations are not counted yet.

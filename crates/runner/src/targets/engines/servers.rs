@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use engine::mysql::Mysql;
 use engine::postgres::Postgres;
-use engine::{Network, Port, Replicated, SetupError, StartOptions, StoppedDatabase};
+use engine::{Network, Obstacle, Port, Replicated, SetupError, StartOptions, StoppedDatabase};
 use plan::{BuildSource, Config};
 use record::Limit;
 
@@ -64,11 +64,22 @@ impl<E: Replicated + 'static> TargetStarter for Servers<E> {
     }
 }
 
+/// Notes what metrics lack because the user may not read it, and what would allow it.
+fn note_unreadable<E: Replicated>(cell: &mut CellSite<'_>, server: &E) {
+    // A server that does not even say that fails in the first step, with its message.
+    let Ok(hidden) = server.unreadable() else {
+        return;
+    };
+    let notes = hidden.iter().map(|Obstacle { what, help }| format!("{what}: {help}"));
+    cell.note("server::rights", &notes.collect::<Vec<_>>());
+}
+
 impl<E: Replicated + 'static> Servers<E> {
     /// Attaches to a server that already runs, and to its replicas.
     fn attach_target(&self, cell: &mut CellSite<'_>, url: &str) -> anyhow::Result<SqlTarget<E>> {
         let server = E::attach(url)?;
         cell.url = Some(url.to_owned());
+        note_unreadable(cell, &server);
         let replicas = attach_replicas(cell.build())?;
 
         let mut target = SqlTarget::new(server, Leftovers::default());

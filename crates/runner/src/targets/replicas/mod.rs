@@ -42,7 +42,7 @@ use heartbeats::{Heartbeats, INTERVAL};
 use indexes::Indexes;
 use link::Link;
 pub use seconds::largest_by_second;
-use watch::{Reading, Watch};
+use watch::{ReplicaReading, Watch};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// The time for which the inspection of a table on a replica is tried again.
@@ -55,7 +55,7 @@ const POLL: Duration = Duration::from_millis(5);
 /// The replicas of a server.
 pub trait Replication: Sync {
     /// Notes the end of a step, and returns the readings since the last call.
-    fn end_step(&self, end_ns: u64) -> Vec<Reading>;
+    fn end_step(&self, end_ns: u64) -> Vec<ReplicaReading>;
 
     /// Returns how far the replica that lags most is behind now, of those that have followed.
     fn lag(&self) -> Duration;
@@ -416,7 +416,7 @@ impl<E: Replicated + 'static> Replicas<E> {
 }
 
 impl<E: Replicated + 'static> Replication for Replicas<E> {
-    fn end_step(&self, end_ns: u64) -> Vec<Reading> {
+    fn end_step(&self, end_ns: u64) -> Vec<ReplicaReading> {
         locked(&self.watch.heartbeats).end_step(end_ns);
         std::mem::take(&mut locked(&self.watch.readings))
     }

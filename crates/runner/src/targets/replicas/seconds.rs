@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use engine::Counter;
 
-use super::{Reading, SECOND_NS};
+use super::{ReplicaReading, SECOND_NS};
 
 /// Returns the largest value of each gauge and counter in each second of a step that began at
 /// `start_ns` by the clock and lasted `elapsed_ns`: by the time of its reading since then.
 pub fn largest_by_second(
-    readings: Vec<Reading>,
+    readings: Vec<ReplicaReading>,
     start_ns: u64,
     elapsed_ns: u64,
 ) -> BTreeMap<u64, Vec<Counter>> {
     let mut largest: BTreeMap<(u64, String), (u64, Counter)> = BTreeMap::new();
-    for (at, counters) in readings {
-        let Some(at) = at.checked_sub(start_ns).filter(|at| *at < elapsed_ns) else {
+    for ReplicaReading { at_ns, counters } in readings {
+        let Some(at) = at_ns.checked_sub(start_ns).filter(|at| *at < elapsed_ns) else {
             continue;
         };
         for counter in counters {
@@ -44,7 +44,7 @@ mod tests {
     fn a_second_has_the_largest_lag_of_its_readings() {
         let lag = |at_ms: u64, lag_ms: f64| {
             let gauge = Counter::gauge("replica_1.lag_ms", lag_ms);
-            (at_ms * 1_000_000, vec![gauge])
+            ReplicaReading { at_ns: at_ms * 1_000_000, counters: vec![gauge] }
         };
         let readings = vec![
             lag(900, 7.0),

@@ -19,7 +19,10 @@ const READ_AT: Duration = Duration::from_millis(75);
 
 /// A reading of the replicas: its time by the clock, and gauges and counters of which the largest
 /// of a second is kept. Their names begin with those of the replicas.
-pub type Reading = (u64, Vec<Counter>);
+pub struct ReplicaReading {
+    pub at_ns: u64,
+    pub counters: Vec<Counter>,
+}
 
 /// The state that all threads share.
 pub struct Watch {
@@ -30,7 +33,7 @@ pub struct Watch {
     pub heartbeats: Mutex<Heartbeats>,
     /// The reason why no heartbeats are written.
     pub primary: Mutex<Option<Outage>>,
-    pub readings: Mutex<Vec<Reading>>,
+    pub readings: Mutex<Vec<ReplicaReading>>,
     pub done: AtomicBool,
 }
 
@@ -108,7 +111,8 @@ impl Watch {
                 replica.ask(|replica| E::replication_gauges(primary, replica, name))
             });
             // An error also stops the heartbeats, which reports it.
-            locked(&self.readings).push((now, behind.unwrap_or_default()));
+            locked(&self.readings)
+                .push(ReplicaReading { at_ns: now, counters: behind.unwrap_or_default() });
         }
     }
 
@@ -159,7 +163,7 @@ impl Watch {
                 counters.extend(costs);
             }
 
-            locked(&self.readings).push((now, counters));
+            locked(&self.readings).push(ReplicaReading { at_ns: now, counters });
         }
     }
 }

@@ -101,11 +101,14 @@ impl WorkloadRunner for InsertRunner<'_> {
     }
 
     fn state(&self) -> Option<LoadState> {
-        Some(self.workload.state())
+        Some(LoadState::Insert(self.workload.ledgers().to_vec()))
     }
 
     fn restore(&mut self, state: LoadState) -> bool {
-        self.workload.restore(state)
+        match state {
+            LoadState::Insert(ledgers) => self.workload.restore(ledgers),
+            _ => false,
+        }
     }
 
     fn plans(&self, step: usize) -> anyhow::Result<Vec<StatementPlan>> {

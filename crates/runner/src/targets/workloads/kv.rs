@@ -108,11 +108,14 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
     }
 
     fn state(&self) -> Option<LoadState> {
-        self.workload.state()
+        self.workload.loaded_keys().map(LoadState::KeyValue)
     }
 
     fn restore(&mut self, state: LoadState) -> bool {
-        self.workload.restore(&state)
+        match state {
+            LoadState::KeyValue(loaded) => self.workload.restore(loaded),
+            _ => false,
+        }
     }
 
     fn check(&self) -> anyhow::Result<Vec<Check>> {

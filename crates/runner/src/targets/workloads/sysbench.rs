@@ -76,11 +76,14 @@ impl<E: SqlEngine> WorkloadRunner for SysbenchRunner<'_, E> {
     }
 
     fn state(&self) -> Option<LoadState> {
-        Some(self.workload.state())
+        Some(LoadState::Sysbench(self.workload.ledgers().to_vec()))
     }
 
     fn restore(&mut self, state: LoadState) -> bool {
-        self.workload.restore(state)
+        match state {
+            LoadState::Sysbench(ledgers) => self.workload.restore(ledgers),
+            _ => false,
+        }
     }
 
     fn plans(&self, number: usize) -> anyhow::Result<Vec<StatementPlan>> {

@@ -74,8 +74,8 @@ impl Counters<'_> {
 
     /// Returns the levels that the engine reports at the end of the step, from the first on.
     pub(super) fn levels(&self) -> Vec<Level> {
-        type Place = fn(&mut Level) -> &mut Option<f64>;
-        const FIGURES: [(Role, Place); 7] = [
+        type LevelField = fn(&mut Level) -> &mut Option<f64>;
+        const FIGURES: [(Role, LevelField); 7] = [
             (Role::LevelFileCount, |level| &mut level.files),
             (Role::LevelBytes, |level| &mut level.bytes),
             (Role::LevelScore, |level| &mut level.score),

@@ -24,7 +24,7 @@ const REPORTED_MAX: usize = 1024;
 pub(in crate::libraries::custom) struct Api {
     /// `LMDB 0.9.31`.
     pub(in crate::libraries::custom) version_text: String,
-    /// What its sessions can't do.
+    /// The operations that its sessions lack.
     pub(in crate::libraries::custom) lacks: Lacking,
     pub(in crate::libraries::custom) writers_max: u32,
     pub(super) write: abi::Write,

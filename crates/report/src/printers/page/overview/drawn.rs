@@ -3,7 +3,7 @@
 use analysis::compare::{ComparedStep, Verdict};
 use maud::{Markup, html as markup};
 
-use super::{DIFFERS, EFFECTS, Overview, Place, Square, Subject, WITH_BOUNDS_MAX, range};
+use super::{DIFFERS, Overview, Place, Square, Subject, WITH_BOUNDS_MAX, range};
 use crate::model::number::percent;
 use crate::model::table::{Cell, Tone, anchor};
 use crate::model::text::clean;
@@ -33,7 +33,7 @@ impl<'a> Overview<'a> {
         let class = match columns {
             0..=1 => "with-bounds one",
             2..=WITH_BOUNDS_MAX => "with-bounds",
-            4..STACKED if self.id == EFFECTS => "bounds-below",
+            4..STACKED if self.is_of_effects => "bounds-below",
             4..STACKED => "",
             STACKED..DENSE => "stacked",
             _ => "dense",
@@ -44,9 +44,9 @@ impl<'a> Overview<'a> {
             means.map(|overall| &overall.compared).chain(self.rows_with_ratio()).collect();
 
         markup! {
-            div class={ "block overview" @if columns >= DENSE { " no-strips" } } id=(self.id) {
+            div class={ "block overview" @if columns >= DENSE { " no-strips" } } id=(&self.id) {
                 div.heading {
-                    h3 { (clean(&self.title)) (permalink(self.id)) }
+                    h3 { (clean(&self.title)) (permalink(&self.id)) }
                     (self.file)
                 }
 

@@ -1,8 +1,8 @@
-//! What profiles, the engine and exact work say of a cause, and differences in cost.
+//! Details of a cause from profiles, the engine and exact work, and differences in cost.
 
 use analysis::compare::{CostDifference, NamedFunction, StateDifference};
 use analysis::explain::Cost;
-use analysis::explain::statement::{ChangedPlan, CostGap, CostGaps, ProfiledFunction};
+use analysis::explain::statement::{ChangedPlan, CostGap, CostGaps, FsyncCount, ProfiledFunction};
 use words::WaitView;
 
 use super::*;
@@ -70,7 +70,14 @@ fn supported() -> Vec<Finding> {
             case: of_process(&["a.c"]),
         }],
         is_noisy: false,
+        fsyncs: None,
     };
+    let of_fsyncs = HiddenCost {
+        costs: vec![ChangedCost { ratio: 0.24, case: slower("l.i0"), ..hidden.costs[0].clone() }],
+        is_noisy: true,
+        fsyncs: Some(FsyncCount { metric: "fsyncs_per_commit", count: pair(2.0, 0.000_047) }),
+    };
+    let with_own_cpu = CaseFacts { own_cpu_ratio: Some(1.5), ..slower("l.i0") };
     vec![
         changed(cpu(), with_function(19.4, Some("plan"))),
         changed(cpu(), with_function(-19.4, None)),
@@ -80,7 +87,9 @@ fn supported() -> Vec<Finding> {
         changed(part(FindingKind::HostBusy, None), with_wait.clone()),
         changed(part(FindingKind::Reads, None), with_plan(0)),
         changed(part(FindingKind::Reads, None), with_plan(2)),
+        changed(Cause::Unexplained(Gap::NotMeasured), with_own_cpu),
         finding(Statement::HiddenCost(hidden), &[slower("l.i0")]),
+        finding(Statement::HiddenCost(of_fsyncs), &[slower("l.i0")]),
     ]
 }
 

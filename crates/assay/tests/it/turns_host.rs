@@ -1,0 +1,86 @@
+//! The columns of devices and of the host where targets take turns.
+
+use serde_json::Value;
+
+use crate::place::{Place, SQLITE, workload};
+use crate::show_json::Shown;
+
+/// The figures that published pages have for each operation, and their rates.
+const COLUMNS: [&str; 8] = ["cspq", "cs/o", "cpupq", "csps", "cpups", "wpi", "wkbpi", "wps"];
+
+/// The same of reads. In these tests, nothing is read from a disk.
+const READS: [&str; 3] = ["rps", "rpq", "rkbpq"];
+
+/// Two other configs that work as the base does.
+const CONFIGS: &str =
+    "\n[config.ENGINE.b]\nextends = \"base\"\n[config.ENGINE.c]\nextends = \"base\"\n";
+
+/// SQLite, PostgreSQL and MySQL as three equal targets that wait for their disk.
+pub(crate) fn sqlite() -> String {
+    let base = "[build.lite]\nsqlite = \"bundled\"\n[config.sqlite.base]\n\
+                set = { journal_mode = \"wal\", synchronous = \"full\" }\n";
+    base.to_owned() + &CONFIGS.replace("ENGINE", "sqlite")
+}
+
+pub(crate) fn postgres() -> String {
+    let base = "[build.pg]\npostgres = \"distribution\"\n[config.postgres.base]\n\
+                set.shared_buffers = \"32MB\"\n";
+    base.to_owned() + &CONFIGS.replace("ENGINE", "postgres")
+}
+
+pub(crate) fn mysql(build: &str) -> String {
+    let base = format!(
+        "[build.my]\nmysql = '{build}'\n[config.mysql.base]\n\
+         set.innodb_buffer_pool_size = \"64M\"\n"
+    );
+    base + &CONFIGS.replace("ENGINE", "mysql")
+}
+
+/// Returns the rows of two steps of three targets.
+fn rows(place: &Place, engine: &str, turns: &str, time: &str) -> Vec<Value> {
+    let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"qr500\"]\ntransactions = \"small\"";
+    let plan = format!("turns = \"{turns}\"\n{}{engine}", workload(5000, 20_000, time, steps));
+    let run = place.run(&plan, &[]).expect_code(0).run_directory();
+    let shown = Shown::read(place, &run);
+    let is_measured = |row: &&Value| row["step"] == "l.i1" || row["step"] == "qr500";
+    shown.rows().iter().filter(is_measured).cloned().collect()
+}
+
+#[test]
+fn a_target_in_turns_has_the_host_s_columns() {
+    let place = Place::on_disk();
+    let other = "[config.sqlite.other]\nextends = \"base\"\nset.cache_size = -4000\n";
+    for row in rows(&place, &format!("{SQLITE}{other}"), "10ms", "2s") {
+        let metrics = &row["metrics"];
+        for name in COLUMNS.iter().chain(&READS) {
+            let is_of_disk = !name.starts_with('c');
+            // A file system in memory has no device.
+            if !is_of_disk || metrics["wps"].is_number() {
+                assert!(metrics[name].is_number(), "{name}: {row}");
+            }
+        }
+
+        // Assay's own process, in which SQLite works for all targets, is of each in its turns.
+        assert!(metrics["others%"].is_number(), "{row}");
+    }
+}
+
+/// Checks that each of three equal targets in turns has the figures of one that is measured alone.
+/// A third of them, or three times as much, would be those of all targets.
+pub(crate) fn columns_agree_with_those_of_a_run_without_turns(place: &Place, engine: &str) {
+    let alone = rows(place, engine, "off", "3s");
+    let in_turns = rows(place, engine, "20ms", "3s");
+    assert_eq!((alone.len(), in_turns.len()), (6, 6));
+
+    // In `qr500`, most of what a disk writes is written back at moments of the kernel's choice.
+    for name in COLUMNS {
+        let mean = |rows: &[Value]| {
+            let of_step = rows.iter().filter(|row| row["step"] == "l.i1");
+            let values = of_step.map(|row| row["metrics"][name].as_f64());
+            values.sum::<Option<f64>>().unwrap_or_else(|| panic!("no {name}")) / 3.0
+        };
+        let (alone, in_turns) = (mean(&alone), mean(&in_turns));
+        let ratio = in_turns / alone;
+        assert!((0.4..2.5).contains(&ratio), "{name}: {in_turns} in turns, {alone} alone");
+    }
+}

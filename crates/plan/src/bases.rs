@@ -1,0 +1,153 @@
+//! The key `base`: the target that others are compared with, or one for each engine or build.
+
+use crate::compared::builds::DeclaredBuild;
+use crate::compared::targets::index_named;
+use crate::reading::context::{Context, ValueKind, table_of};
+use crate::reading::value_kinds::Line;
+use crate::spec::{GroupBase, Target};
+use crate::text::diagnostic::Place;
+use crate::text::tree::{Node, Value};
+use crate::text::wording::{choices, code, key_part, list};
+
+/// The targets that others are compared with.
+pub(crate) struct Bases {
+    /// The index of the target with which all are compared, or else the first group's.
+    pub(crate) base: usize,
+    /// The bases of engines and builds; none if all targets have the same.
+    pub(crate) groups: Vec<GroupBase>,
+}
+
+/// What the key may name.
+pub(crate) struct BaseChoices<'a> {
+    pub(crate) builds: &'a [DeclaredBuild],
+    pub(crate) targets: &'a [Target],
+    /// A design made the targets.
+    pub(crate) are_designed: bool,
+    /// A name that is not among the targets is unknown.
+    pub(crate) are_known: bool,
+}
+
+impl BaseChoices<'_> {
+    /// Reads the value of the key, and lists it at `listed_at` among all values.
+    pub(crate) fn read(&self, cx: &mut Context<'_>, listed_at: usize, node: Node) -> Option<Bases> {
+        if matches!(node.value, Value::Table(_)) {
+            return self.read_groups(cx, listed_at, node);
+        }
+
+        let base = self.target(cx, listed_at, "base", &node)?;
+        Some(Bases { base, groups: Vec::new() })
+    }
+
+    /// Reads a target's name, and lists it.
+    fn target(
+        &self,
+        cx: &mut Context<'_>,
+        listed_at: usize,
+        key: &str,
+        node: &Node,
+    ) -> Option<usize> {
+        let index = index_named(cx, key, node, self.targets, self.are_known)?;
+        cx.resolve_at(listed_at, key, Line.show(&self.targets[index].name), node.place);
+        Some(index)
+    }
+
+    /// Reads a table of bases: `{ mysql = "my80.plain", postgres = "pg17.plain" }`.
+    fn read_groups(&self, cx: &mut Context<'_>, listed_at: usize, node: Node) -> Option<Bases> {
+        let place = node.place;
+        let table = table_of(cx, "base", node)?;
+        if self.are_designed {
+            cx.error("plan::conflict", place, "a design has one base")
+                .label("several bases")
+                .help("name the target without any change: `base = \"BUILD.CONFIG\"`");
+            return None;
+        }
+
+        let errors = cx.errors();
+        let mut groups: Vec<GroupBase> = Vec::new();
+        for entry in table.entries {
+            let key = format!("base.{}", key_part(&entry.key));
+            if !self.are_known || !self.check_group(cx, &entry.key, entry.key_place) {
+                continue;
+            }
+
+            let target = self.target(cx, listed_at + groups.len(), &key, &entry.node);
+            let target = target
+                .filter(|&target| self.check_member(cx, &entry.key, target, entry.node.place));
+            groups.extend(target.map(|target| GroupBase { group: entry.key, target }));
+        }
+
+        let Some(first) = groups.first() else {
+            if self.are_known && cx.errors() == errors {
+                cx.error("plan::missing-key", place, "`base` names no target")
+                    .label("empty")
+                    .help("write `base = { ENGINE = \"BUILD.CONFIG\" }`, or remove the key");
+            }
+            return None;
+        };
+        let base = first.target;
+
+        if cx.errors() == errors {
+            self.warn_of_others(cx, place, &groups);
+        }
+        Some(Bases { base, groups })
+    }
+
+    /// Warns about targets without a base.
+    fn warn_of_others(&self, cx: &mut Context<'_>, place: Place, groups: &[GroupBase]) {
+        let has_base =
+            |target: &Target| groups.iter().any(|group| self.is_of(target, &group.group));
+        let others = self.targets.iter().filter(|target| !has_base(target));
+        let names: Vec<&str> = others.map(|target| target.name.as_str()).collect();
+        if names.is_empty() {
+            return;
+        }
+
+        let message = format!("targets have no base to be compared with: {}", list(&names));
+        cx.warning("plan::left-out", place, message)
+            .label("none of these engines and builds is theirs")
+            .help("add their engine or their build");
+    }
+
+    /// Returns whether some target is of an engine or a build; reports a name of neither.
+    fn check_group(&self, cx: &mut Context<'_>, group: &str, place: Place) -> bool {
+        if self.targets.iter().any(|target| self.is_of(target, group)) {
+            return true;
+        }
+
+        let mut names: Vec<&str> = Vec::new();
+        for target in self.targets {
+            let build = &self.builds[target.build].build;
+            for name in [build.engine.name(), build.name.as_str()] {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        let message = format!("no target is of the engine or build {}", code(group));
+        cx.error("plan::unknown-key", place, message)
+            .label("neither an engine nor a build")
+            .help(choices(group, "engines and builds", &names));
+        false
+    }
+
+    /// Returns whether the base of a group is one of its targets; reports it otherwise.
+    fn check_member(&self, cx: &mut Context<'_>, group: &str, target: usize, place: Place) -> bool {
+        if self.is_of(&self.targets[target], group) {
+            return true;
+        }
+
+        let of_group = self.targets.iter().filter(|target| self.is_of(target, group));
+        let names: Vec<&str> = of_group.map(|target| target.name.as_str()).collect();
+        let name = code(&self.targets[target].name);
+        let message = format!("{name} can't be the base of {}", code(group));
+        cx.error("plan::conflict", place, message)
+            .label(format!("not a target of {}", code(group)))
+            .help(choices(&self.targets[target].name, "its targets", &names));
+        false
+    }
+
+    fn is_of(&self, target: &Target, group: &str) -> bool {
+        let build = &self.builds[target.build].build;
+        build.engine.name() == group || build.name == group
+    }
+}

@@ -1,0 +1,7 @@
+//! Takes the values of a plan out of its text and of `--set` arguments.
+
+pub(crate) mod context;
+pub(crate) mod document;
+pub(crate) mod overrides;
+pub(crate) mod quantity;
+pub(crate) mod value_kinds;

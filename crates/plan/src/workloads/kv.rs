@@ -1,0 +1,224 @@
+//! `[workload.kv]`: the parameters of the key-value sequence.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::reading::context::{Context, Field, Section};
+use crate::reading::quantity::Quantity;
+use crate::spec::{Kv, KvRead, KvStep, KvStepKind};
+use crate::text::tree::Node;
+use crate::workloads::step::{self, StepKind, StepNames};
+use crate::workloads::step_policy;
+
+const PATH: &str = "workload.kv";
+
+/// More keys than any machine holds; versions of values count this far too.
+const KEYS_MAX: u64 = 100_000_000_000;
+/// A key holds its number; a value holds its version and bytes that depend on it.
+const KEY_SIZE: RangeInclusive<u32> = 8..=4096;
+const VALUE_SIZE: RangeInclusive<u32> = 16..=(16 << 20);
+const ENTRIES: RangeInclusive<u32> = 1..=1_000_000;
+const MULTIGET_KEYS: RangeInclusive<u32> = 1..=10_000;
+/// `overwritesome` overwrites one in this many keys.
+const SOME_DIVISOR: u64 = 10;
+const TIME_MAX: Duration = Duration::from_secs(72 * 3600);
+
+const STEPS: [(&str, Kind); 13] = [
+    ("fillseq", Kind::FillSeq),
+    ("drain", Kind::Drain),
+    ("flush", Kind::Flush),
+    ("readrandom", Kind::Read(KvRead::Get)),
+    ("multireadrandom", Kind::Read(KvRead::MultiGet)),
+    ("fwdrange", Kind::Read(KvRead::Forward)),
+    ("revrange", Kind::Read(KvRead::Reverse)),
+    ("readwhilewriting", Kind::ReadWhileWriting(KvRead::Get)),
+    ("multireadwhilewriting", Kind::ReadWhileWriting(KvRead::MultiGet)),
+    ("fwdrangewhilewriting", Kind::ReadWhileWriting(KvRead::Forward)),
+    ("revrangewhilewriting", Kind::ReadWhileWriting(KvRead::Reverse)),
+    ("overwritesome", Kind::OverwriteSome),
+    ("overwrite", Kind::Overwrite),
+];
+
+/// A step, as its name describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    FillSeq,
+    Drain,
+    Flush,
+    Read(KvRead),
+    ReadWhileWriting(KvRead),
+    OverwriteSome,
+    Overwrite,
+}
+
+/// The steps of a plan that lists none.
+const DEFAULTS: &[&str] = &[
+    "fillseq",
+    "flush",
+    "readrandom",
+    "fwdrange",
+    "multireadrandom",
+    "overwritesome",
+    "flush.2",
+    "revrangewhilewriting",
+    "fwdrangewhilewriting",
+    "readwhilewriting",
+    "overwrite",
+];
+
+impl StepKind for Kind {
+    type Known = ();
+    const REPEATED: &'static str = "overwrite.2";
+
+    fn defaults((): &()) -> Vec<&str> {
+        DEFAULTS.to_vec()
+    }
+
+    fn parse(name: &str, (): &()) -> Option<Self> {
+        let (_, kind) = STEPS.iter().find(|(other, _)| *other == name)?;
+        Some(*kind)
+    }
+
+    fn can_repeat(self) -> bool {
+        self != Self::FillSeq
+    }
+
+    fn names((): &()) -> Vec<&str> {
+        STEPS.iter().map(|(name, _)| *name).collect()
+    }
+}
+
+/// Reads `[workload.kv]`.
+pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
+    let section = &mut Section::of(cx, PATH, node)?;
+
+    // Keys are read in the order in which listings show them.
+    let keys = cx.field(section, "keys", &Quantity::count(1..=KEYS_MAX), 1_000_000);
+    let key_size = cx.value(section, "key-size", &Quantity::count(KEY_SIZE), 20);
+    let value_size = cx.value(section, "value-size", &Quantity::count(VALUE_SIZE), 400);
+    let compression_ratio = cx.value(section, "compression-ratio", &Quantity::share(), 0.5);
+    let write_rate = cx.field(section, "write-rate", &Quantity::byte_rate(), 2 << 20);
+
+    let time = Quantity::time(step::TIME_MIN..=TIME_MAX);
+    let read_time = cx.field(section, "read-time", &time, Duration::from_secs(5));
+    let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
+    let multiget = Quantity::count(MULTIGET_KEYS);
+
+    let mut kv = Kv {
+        steps: Vec::new(),
+        keys: keys.value,
+        key_size,
+        value_size,
+        compression_ratio,
+        scan_length: cx.value(section, "scan-length", &Quantity::count(ENTRIES), 10),
+        multiget_keys: cx.value(section, "multiget-keys", &multiget, 10),
+        verify_share: cx.value(section, "verify-share", &Quantity::share(), 0.01),
+        policy: step_policy::read(cx, section, false),
+    };
+
+    let names = step::names(cx, section, &());
+    let defaults = Defaults { keys, write_rate, read_time, read_write_time };
+    kv.steps = step::steps(cx, section, &names, &(), |cx, name, number, section| KvStep {
+        number,
+        name: name.name.clone(),
+        kind: step(cx, name.kind, section, &defaults),
+    });
+    section.finish(cx);
+
+    if names.trusted {
+        check_order(cx, &names);
+    }
+    Some(kv)
+}
+
+/// The options that a step takes from the workload unless its own table sets them.
+struct Defaults {
+    keys: Field<u64>,
+    write_rate: Field<u64>,
+    read_time: Field<Duration>,
+    read_write_time: Field<Duration>,
+}
+
+/// Reads the work of a step from its name, its table and the workload.
+fn step(
+    cx: &mut Context<'_>,
+    kind: Kind,
+    section: &mut Section,
+    defaults: &Defaults,
+) -> KvStepKind {
+    let time = |cx: &mut Context<'_>, section: &mut Section, from: &Field<Duration>| {
+        let kind = Quantity::time(step::TIME_MIN..=TIME_MAX);
+        cx.inherited(section, "time", &kind, from, from.value).value
+    };
+
+    match kind {
+        Kind::FillSeq => KvStepKind::FillSeq,
+        Kind::Drain => KvStepKind::Drain,
+        Kind::Flush => KvStepKind::Flush,
+        Kind::Read(read) => KvStepKind::Read { read, time: time(cx, section, &defaults.read_time) },
+        Kind::ReadWhileWriting(read) => {
+            let time = time(cx, section, &defaults.read_write_time);
+            let (kind, from) = (Quantity::byte_rate(), &defaults.write_rate);
+            let rate = cx.inherited(section, "write-rate", &kind, from, from.value);
+            KvStepKind::ReadWhileWriting { read, write_bytes_per_s: rate.value, time }
+        }
+        Kind::OverwriteSome => {
+            let (kind, keys) = (Quantity::count(1..=KEYS_MAX), &defaults.keys);
+            let some = (keys.value / SOME_DIVISOR).max(1);
+            let writes = cx.inherited(section, "writes", &kind, keys, some).value;
+            KvStepKind::OverwriteSome { writes }
+        }
+        Kind::Overwrite => {
+            KvStepKind::Overwrite { time: time(cx, section, &defaults.read_write_time) }
+        }
+    }
+}
+
+/// Reports steps that come before the load, and a second load.
+fn check_order(cx: &mut Context<'_>, names: &StepNames<Kind>) {
+    if !step::check_load(cx, names, Kind::FillSeq, "keys") {
+        cx.error("plan::step-order", names.place, "no step loads the keys")
+            .label("`fillseq` is missing")
+            .help("start the list with `fillseq`, which writes all keys in order");
+    }
+    step::check_once(cx, names, Kind::FillSeq, "the keys are loaded");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads::step::StepName;
+
+    #[test]
+    fn a_step_is_known_by_its_name() {
+        let kind = |text| StepName::parse(text, &()).map(|step: StepName<Kind>| step.kind);
+        assert_eq!(kind("fillseq"), Some(Kind::FillSeq));
+        assert_eq!(kind("overwrite.2"), Some(Kind::Overwrite));
+        assert_eq!(kind("overwritesome"), Some(Kind::OverwriteSome));
+        assert_eq!(kind("revrangewhilewriting.8mb"), Some(Kind::ReadWhileWriting(KvRead::Reverse)));
+        for text in ["", "fill", "fillseq.", "fillseq2", "Overwrite", "flush.a.b", "drain.B"] {
+            assert!(kind(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn steps_that_only_read_start_with_an_empty_level_0() {
+        let mut is_empty = false;
+        for name in DEFAULTS {
+            let step: StepName<Kind> = StepName::parse(name, &()).unwrap();
+            match step.kind {
+                Kind::Flush => is_empty = true,
+                Kind::Read(_) => assert!(is_empty, "{name}"),
+                _ => is_empty = false,
+            }
+        }
+    }
+
+    #[test]
+    fn every_default_step_is_one() {
+        for name in DEFAULTS {
+            let step: Option<StepName<Kind>> = StepName::parse(name, &());
+            assert!(step.is_some(), "{name}");
+        }
+    }
+}
