@@ -4,7 +4,7 @@ use super::bounded::Bounded;
 use super::parser::{Draws, Fault, Parser, Symbol, fault};
 use crate::spec::transactions::{
     ColumnValue, DataCheck, Expected, Mix, Number, NumberOperator, Script, ScriptColumn,
-    ScriptStatement, ScriptTable, ScriptType, SqlPiece,
+    ScriptStatement, ScriptTable, ScriptType, SqlPiece, TextValue,
 };
 use crate::text::wording::{choices, code};
 
@@ -343,7 +343,7 @@ fn usual_value(kind: ScriptType, nullable: bool) -> ColumnValue {
         _ if nullable => ColumnValue::Null,
         ScriptType::Timestamp => ColumnValue::Now,
         ScriptType::Char(_) | ScriptType::Varchar(_) => {
-            ColumnValue::Text(super::script::TextValue::Constant(String::new()))
+            ColumnValue::Text(TextValue::Constant(String::new()))
         }
         _ => ColumnValue::Number(Bounded::constant(0).number),
     }
