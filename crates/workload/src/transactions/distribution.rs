@@ -8,6 +8,8 @@ use crate::sysbench::distribution::{Sampler, Zipf};
 
 /// The purpose of the constants of non-uniform numbers, the last part of their path.
 const CONSTANTS: u64 = 5;
+/// The range of the mask that is combined with the numbers of last names.
+const LAST_NAMES: u64 = 255;
 
 /// Draws numbers from a range.
 #[derive(Clone, Copy, Debug)]
@@ -60,10 +62,9 @@ impl RangeSampler {
                 let part = (span as f64 * part / 100.0).round() as u64;
                 Self::Hot { low, span, part: part.clamp(1, span), share: share / 100.0 }
             }
-            Shape::NonUniform { x } => {
-                let mut random = Random::stream(seed, &[x.into(), CONSTANTS]);
+            Shape::NonUniform { x, loads } => {
                 let x = u64::from(x);
-                Self::NonUniform { low, span, x, constant: random.below(x + 1) }
+                Self::NonUniform { low, span, x, constant: constant(x, loads, seed) }
             }
         }
     }
@@ -91,6 +92,21 @@ impl RangeSampler {
             }
         }
     }
+}
+
+/// Returns the constant of non-uniform numbers.
+pub(super) fn constant(x: u64, loads: bool, seed: u64) -> u64 {
+    let mut random = Random::stream(seed, &[x, CONSTANTS]);
+    let loaded = random.below(x + 1);
+    if loads || x != LAST_NAMES {
+        return loaded;
+    }
+
+    // TPC-C 2.1.6.1: the two constants of last names differ by 65 to 119, but not by 96 or 112.
+    let mut difference = 65 + random.below(53);
+    difference += u64::from(difference >= 96);
+    difference += u64::from(difference >= 112);
+    if loaded + difference <= x { loaded + difference } else { loaded - difference }
 }
 
 /// Returns a step of about 0.618 of a span that has no common divisor with it, so that its multiples
@@ -180,7 +196,7 @@ mod tests {
     fn non_uniform_numbers_have_the_shares_of_their_definition() {
         for (x, count) in [(255, 1000), (15, 20), (7, 3)] {
             let RangeSampler::NonUniform { constant, .. } =
-                RangeSampler::new(Shape::NonUniform { x }, 1, count, 7)
+                RangeSampler::new(Shape::NonUniform { x, loads: false }, 1, count, 7)
             else {
                 panic!();
             };
@@ -191,8 +207,21 @@ mod tests {
                     expected[(((mask | number) + constant) % count as u64) as usize] += 1.0;
                 }
             }
-            check(Shape::NonUniform { x }, &expected);
+            check(Shape::NonUniform { x, loads: false }, &expected);
         }
+    }
+
+    #[test]
+    fn last_names_of_transactions_have_another_constant_than_loaded_ones() {
+        let mut differences = std::collections::BTreeSet::new();
+        for seed in 0..2000 {
+            let [loaded, run] = [true, false].map(|loads| constant(LAST_NAMES, loads, seed));
+            assert!(loaded <= LAST_NAMES && run <= LAST_NAMES, "{loaded} {run}");
+            differences.insert(loaded.abs_diff(run));
+        }
+        let allowed = (65..=119).filter(|difference| ![96, 112].contains(difference));
+        assert!(differences.into_iter().eq(allowed));
+        assert_eq!(constant(1023, true, 7), constant(1023, false, 7));
     }
 
     #[test]
@@ -204,7 +233,7 @@ mod tests {
             Shape::Scrambled { exponent: 0.8 },
             Shape::Latest { exponent: 0.8 },
             Shape::Hot { part: 10.0, share: 90.0 },
-            Shape::NonUniform { x: 255 },
+            Shape::NonUniform { x: 255, loads: true },
         ] {
             for high in [7, 3] {
                 let sampler = RangeSampler::new(shape, 7, high, 1);

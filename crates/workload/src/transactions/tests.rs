@@ -7,6 +7,8 @@ use engine::{Dialect, Engine};
 use super::*;
 use crate::{ClientShare, Executed, Next};
 
+mod orders;
+
 const TPCB: &str = "use = 'tpcb'";
 
 /// Returns a workload with these keys and steps after `load`.
@@ -176,7 +178,7 @@ fn a_fault_of_the_data_is_found_by_a_check() {
         assert_eq!(bench.failed_checks(), [""; 0], "{repair}");
     }
 
-    let mut bench = Bench::loaded(&plan(TPCB, "'load', 'tpcb'"));
+    let bench = Bench::loaded(&plan(TPCB, "'load', 'tpcb'"));
     bench.run("delete from pgbench_accounts where aid = 7");
     assert_eq!(bench.failed_checks(), ["rows of pgbench_accounts"]);
 }

@@ -38,8 +38,8 @@ pub struct SqliteSession {
     is_text: bool,
     params: Vec<Param>,
     texts: String,
-    /// The statements that keep their first row.
-    keeping: Vec<usize>,
+    /// By the number of a statement: it keeps its first row. Those after the last one don't.
+    keeping: Vec<bool>,
     /// The first row of the last statement that keeps it.
     row: KeptRow,
 }
@@ -112,7 +112,7 @@ impl Session for SqliteSession {
 
     #[inline]
     fn execute(&mut self) -> Result<Outcome, Error> {
-        let keeps_row = !self.is_text && self.keeping.contains(&self.started);
+        let keeps_row = !self.is_text && self.keeping.get(self.started) == Some(&true);
         with_the_schema_as_it_is(|| {
             if self.is_text {
                 return self.connection.execute_text(&self.texts);
@@ -123,7 +123,11 @@ impl Session for SqliteSession {
     }
 
     fn keep_row(&mut self, statement: Statement) {
-        self.keeping.push(usize::from(statement.0));
+        let number = usize::from(statement.0);
+        if self.keeping.len() <= number {
+            self.keeping.resize(number + 1, false);
+        }
+        self.keeping[number] = true;
     }
 
     fn row(&self) -> Option<&KeptRow> {

@@ -87,6 +87,8 @@ pub enum Shape {
     NonUniform {
         /// A power of two less 1.
         x: u32,
+        /// The number is loaded; C is another one in transactions.
+        loads: bool,
     },
 }
 

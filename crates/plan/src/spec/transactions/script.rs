@@ -257,6 +257,8 @@ pub struct Mix {
 pub struct DataCheck {
     /// What is checked, for messages.
     pub name: String,
+    /// It holds after the load only, before the first transaction.
+    pub only_after_load: bool,
     /// The statement, whose first value is checked.
     pub sql: String,
     /// The value that it must return.

@@ -28,6 +28,7 @@ impl Parser<'_> {
         self.scope.named = globals.to_vec();
         (self.scope.integers, self.scope.texts) = (1, 0);
         self.scope.changeable.clear();
+        self.scope.is_table = false;
         let client = Bounded::variable(0, (0, i64::from(clients.max(1)) - 1));
         self.scope.named.push(("client".to_owned(), Symbol::Number(client)));
         self.scope.draws = Draws::Allowed;

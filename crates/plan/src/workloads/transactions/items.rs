@@ -109,6 +109,7 @@ impl Parser<'_> {
         self.scope.named = globals.to_vec();
         (self.scope.integers, self.scope.texts) = (1, 0);
         self.scope.draws = Draws::Allowed;
+        self.scope.is_table = true;
         let row = Bounded::variable(0, (1, ROWS_MAX));
         self.scope.named.push(("row".to_owned(), Symbol::Number(row)));
 
@@ -271,6 +272,10 @@ impl Parser<'_> {
             return Err(self.unexpected("what is checked, in double quotes"));
         };
         self.scope.named = globals.to_vec();
+        let only_after_load = self.take("after");
+        if only_after_load {
+            self.expect("load")?;
+        }
         self.expect("=")?;
         let expected = self.expected(script)?;
         self.expect(":")?;
@@ -291,7 +296,7 @@ impl Parser<'_> {
                 }
             }
         }
-        Ok(DataCheck { name, sql, expected })
+        Ok(DataCheck { name, only_after_load, sql, expected })
     }
 
     /// Takes the value that a check expects: constants and numbers of commits with `+` or `-`

@@ -69,6 +69,8 @@ pub(super) struct Scope {
     pub(super) integers: usize,
     pub(super) texts: usize,
     pub(super) draws: Draws,
+    /// Values are those of a table's rows.
+    pub(super) is_table: bool,
     /// The places of the variables that may change.
     pub(super) changeable: Vec<usize>,
 }
@@ -409,7 +411,7 @@ impl<'a> Parser<'a> {
             return Ok(Bounded::choose(condition, first, second));
         }
         if name == "at" {
-            if self.scope.find("row").is_none() {
+            if !self.scope.is_table {
                 return Err(self.unexpected("a table around `at`"));
             }
             let key = self.number()?;
@@ -430,7 +432,7 @@ impl<'a> Parser<'a> {
 
         let shape = match name {
             "uniform" => Shape::Uniform,
-            "nurand" => Shape::NonUniform { x },
+            "nurand" => Shape::NonUniform { x, loads: self.scope.is_table },
             "hot" => {
                 self.expect(",")?;
                 let part = self.decimal("percent of the range", 0.0..=100.0)?;

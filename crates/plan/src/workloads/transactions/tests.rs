@@ -166,12 +166,15 @@ fn only_what_var_defines_changes() {
 #[test]
 fn checks_have_constants_and_numbers_of_commits() {
     let text = format!(
-        "{BEGIN}select 1; }} check \"rows\" = 10 * scale + committed(a) - 1: select count(*) from t;"
+        "{BEGIN}select 1; }} check \"rows\" = 10 * scale + committed(a) - 1: select count(*) from t;
+         check \"loaded\" after load = 20: select count(*) from t;"
     );
     let script = script(&text, SIZES).unwrap();
-    let DataCheck { name, sql, expected } = &script.checks[0];
+    let DataCheck { name, only_after_load, sql, expected } = &script.checks[0];
     assert_eq!((name.as_str(), sql.as_str()), ("rows", "select count(*) from t"));
+    assert!(!only_after_load);
     assert_eq!(*expected, Expected { constant: 19, committed: vec![(0, 1)] });
+    assert!(script.checks[1].only_after_load);
 }
 
 #[test]
