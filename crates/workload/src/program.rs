@@ -143,8 +143,15 @@ impl Executed {
 /// The work of one connection. It owns its session, its random streams and all its buffers, so that
 /// running it allocates nothing and shares nothing that others write while it does.
 pub trait Program: Send {
-    /// Returns the kinds of operation. The schedule applies to the first, the main kind.
+    /// Returns the kinds of operation. The schedule applies to the first, the main kind, unless
+    /// [`Program::shares`] says otherwise.
     fn kinds(&self) -> &'static [OpKind];
+
+    /// Returns the share of the scheduled operations of each kind. Kinds after the last have no
+    /// schedule: their operations begin as soon as they are prepared.
+    fn shares(&self) -> Vec<f64> {
+        vec![1.0]
+    }
 
     /// Called first and once, by the thread that calls the other methods.
     fn begin(&mut self) {}

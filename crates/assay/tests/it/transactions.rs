@@ -90,6 +90,30 @@ fn run_on(engine: &str, target: &str) {
 }
 
 #[test]
+fn order_entry_runs_with_and_without_a_rate() {
+    let place = Place::new();
+    let rate = "[workload.transactions.step.\"orders.slow\"]\nrate = 20\ntime = \"5s\"";
+    let keys = "use = \"orders\"\nload-batch = 5000";
+    let orders = plan(keys, "\"index\", \"orders\", \"orders.slow\"", &format!("{rate}\n{SQLITE}"));
+    let ended = place.run(&orders, &[]).expect_code(0);
+    let shown = Shown::read(&place, &ended.run_directory());
+    shown.assert_all_valid();
+
+    let kinds = ["new_order", "payment", "order_status", "delivery", "stock_level"];
+    let row = shown.row("lite.base", "orders");
+    for kind in kinds {
+        assert!(row["ops"][kind]["failed"] == 0, "{row}");
+    }
+
+    // Two clients begin 40 transactions per second, of which 45 % are new orders.
+    let row = shown.row("lite.base", "orders.slow");
+    let offered: u64 = kinds.map(|kind| row["ops"][kind]["offered"].as_u64().unwrap()).iter().sum();
+    assert!((190..=201).contains(&offered), "{row}");
+    assert_eq!(row["sla"]["target"], 40.0, "{row}");
+    assert_eq!(row["ops"]["delivery"]["scheduled"], true, "{row}");
+}
+
+#[test]
 fn transactions_run_on_sqlite() {
     run_on(SQLITE, "lite.base");
 }

@@ -185,6 +185,11 @@ impl<S: Session> Program for Runner<S> {
         self.kinds
     }
 
+    fn shares(&self) -> Vec<f64> {
+        let weights = self.weights as f64;
+        self.parts.iter().map(|part| part.weight as f64 / weights).collect()
+    }
+
     fn prepare(&mut self) -> Next {
         self.chosen = self.choose();
         let input = &self.parts[self.chosen].transaction.input;

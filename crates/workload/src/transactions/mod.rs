@@ -134,40 +134,40 @@ impl Transactions {
         self.plan.load_connections.min(self.options.writers_max)
     }
 
-    /// Returns the tasks that load all rows, divided into equal parts by table and number.
+    /// Returns the tasks that load all rows. Each loads an equal part of every table, since rows of
+    /// different tables take different times.
     fn loaders<E: SqlEngine>(&self, engine: &E) -> Result<Vec<Task>, Error> {
-        let total = u128::from(self.plan.script.rows());
-        let parts = self.load_connections();
         let mut tasks = Vec::new();
-        for part in 0..parts {
-            let from = total * u128::from(part) / u128::from(parts);
-            let to = total * u128::from(part + 1) / u128::from(parts);
+        for part in 0..self.load_connections() {
             let client = part % self.options.clients.max(1);
-            if from == to || !self.options.share.has(client) {
+            if !self.options.share.has(client) {
                 continue;
             }
 
+            let table_parts = self.table_parts(engine, part);
+            if table_parts.is_empty() {
+                continue;
+            }
             let session = engine.connect()?;
-            let table_parts = self.table_parts(engine, from, to);
             let loader = Loader::new(session, table_parts, self.plan.load_batch.into());
             tasks.push(Task::new(client, INSERT, Schedule::Closed, Box::new(loader))?);
         }
         Ok(tasks)
     }
 
-    /// Returns the rows from number `from` up to `to`, counted over all tables from 0.
-    fn table_parts<E: SqlEngine>(&self, engine: &E, from: u128, to: u128) -> Vec<TablePart> {
+    /// Returns the rows that one connection loads, of all tables.
+    fn table_parts<E: SqlEngine>(&self, engine: &E, connection: u32) -> Vec<TablePart> {
+        let connections = u128::from(self.load_connections());
+        let [before, after] = [connection, connection + 1].map(u128::from);
         let mut parts = Vec::new();
-        let mut rows_before = 0;
         for (number, table) in self.plan.script.tables.iter().enumerate() {
             let rows = u128::from(table.rows);
-            let first = from.clamp(rows_before, rows_before + rows) - rows_before;
-            let end = to.clamp(rows_before, rows_before + rows) - rows_before;
-            rows_before += rows;
+            let first = (rows * before / connections) as u64;
+            let end = (rows * after / connections) as u64;
             if first < end {
                 let dialect = engine.dialect().engine();
                 let writer = RowWriter::new(table, number, self.options.seed, dialect);
-                parts.push(TablePart { writer, rows: first as u64 + 1..end as u64 + 1 });
+                parts.push(TablePart { writer, rows: first + 1..end + 1 });
             }
         }
         parts

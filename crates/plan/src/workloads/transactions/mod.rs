@@ -149,12 +149,9 @@ pub(crate) fn read(
 
     let known = Known { tests: script.tests.clone(), has_indexes: script.has_indexes() };
     let names = step::names::<Kind>(cx, section, &known);
-    let steps = step::steps(cx, section, &names, &known, |cx, name, _, section| {
-        let listed = names.value.iter().find(|(other, _)| other == name);
-        let place = listed.map_or(names.place, |(_, place)| *place);
-        let kind = step(cx, name, section, &defaults);
-        check_rate(cx, &script, &kind, &name.name, place.or(defaults.rate.place));
-        TransactionsStep { name: name.name.clone(), kind }
+    let steps = step::steps(cx, section, &names, &known, |cx, name, _, section| TransactionsStep {
+        name: name.name.clone(),
+        kind: step(cx, name, section, &defaults),
     });
     section.finish(cx);
 
@@ -284,25 +281,6 @@ fn step(
         isolation: cx.inherited(section, "isolation", &levels, isolation, isolation.value).value,
         rate: cx.inherited(section, "rate", &RATE, rate, rate.value).value,
         reported: cx.field(section, "reported", &Flag, true).value,
-    }
-}
-
-/// Reports a rate of a test with several transactions: it would be that of the first one.
-fn check_rate(
-    cx: &mut Context<'_>,
-    script: &Script,
-    kind: &TransactionsStepKind,
-    name: &str,
-    place: Place,
-) {
-    let TransactionsStepKind::Run { test, rate: Some(_), .. } = kind else {
-        return;
-    };
-    if script.tests[*test].parts.len() > 1 {
-        let message = format!("step {} has a rate and several transactions", code(name));
-        cx.error("plan::conflict", place, message)
-            .label("a rate is that of one transaction")
-            .help("remove `rate`, or run each transaction in a step of its own");
     }
 }
 
