@@ -109,7 +109,8 @@ fn order_entry_runs_with_and_without_a_rate() {
     let row = shown.row("lite.base", "orders.slow");
     let offered: u64 = kinds.map(|kind| row["ops"][kind]["offered"].as_u64().unwrap()).iter().sum();
     assert!((190..=201).contains(&offered), "{row}");
-    assert_eq!(row["sla"]["target"], 40.0, "{row}");
+    assert!((row["sla"]["target"].as_f64().unwrap() - 40.0).abs() < 1e-9, "{row}");
+    assert!(row["sla"]["achieved"].as_f64().unwrap() > 36.0, "{row}");
     assert_eq!(row["ops"]["delivery"]["scheduled"], true, "{row}");
 }
 

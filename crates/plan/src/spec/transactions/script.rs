@@ -255,7 +255,7 @@ pub struct Mix {
 /// A check of the data after a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataCheck {
-    /// What is checked, for messages.
+    /// The condition that is checked, for messages.
     pub name: String,
     /// It holds after the load only, before the first transaction.
     pub only_after_load: bool,

@@ -53,7 +53,7 @@ pub(super) enum Symbol {
     List(List, (i64, i64)),
 }
 
-/// Whether values may be random.
+/// The permission to draw random values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Draws {
     #[default]
