@@ -65,10 +65,10 @@ mod support;
 
 pub use contract::{
     Action, BulkLoad, Capabilities, Capture, CaptureSession, Column, ColumnType, Comparison,
-    Dialect, Direction, Engine, HEARTBEAT_TABLE, Index, IndexRows, Interrupt, KeyFacts, KeyOrder,
-    KeyValueEngine, KeyValueLibrary, KeyValueSession, LibraryConfig, Needs, Observer, Obstacle,
-    Outcome, ParamType, Partitions, RangeScan, Replicated, Rows, Scan, Scanned, ServerEngine,
-    Session, SettleLimits, Settled, SqlEngine, Statement, Storage, Table, TableFacts,
+    DefinedType, Dialect, Direction, Engine, HEARTBEAT_TABLE, Index, IndexRows, Interrupt, KeptRow,
+    KeyFacts, KeyOrder, KeyValueEngine, KeyValueLibrary, KeyValueSession, LibraryConfig, Needs,
+    Observer, Obstacle, Outcome, ParamType, Partitions, RangeScan, Replicated, Rows, Scan, Scanned,
+    ServerEngine, Session, SettleLimits, Settled, SqlEngine, Statement, Storage, Table, TableFacts,
     UnknownOption, Value, notation,
 };
 pub use error::{Error, ErrorClass, SetupError};

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use words::{IntervalRow, Ops};
-use workload::{OpKind, Schedule};
+use workload::{OpKind, Schedule, Task};
 
 use crate::new_histogram;
 use crate::tally::{Lap, Tally};
@@ -174,22 +174,26 @@ pub(crate) struct WorkerInfo {
     pub(crate) kinds: &'static [OpKind],
     /// The worker has a schedule.
     pub(crate) is_open: bool,
-    /// The scheduled rate of the main kind of operation.
-    rate_ops_per_s: Option<f64>,
+    /// The scheduled rate of each kind of operation, per second; kinds after the last have none.
+    rates: Vec<f64>,
     /// The first second without a row.
     next_second: u32,
 }
 
 impl WorkerInfo {
-    pub(crate) fn new(client: u32, kinds: &'static [OpKind], schedule: Schedule) -> Self {
+    pub(crate) fn new(task: &Task) -> Self {
+        let rates = match task.schedule {
+            Schedule::Open { period_ns, .. } => {
+                let shares = task.program.shares().into_iter();
+                shares.map(|share| share * 1e9 / period_ns).collect()
+            }
+            Schedule::Closed => Vec::new(),
+        };
         Self {
-            client,
-            kinds,
-            is_open: schedule != Schedule::Closed,
-            rate_ops_per_s: match schedule {
-                Schedule::Open { period_ns, .. } => Some(1e9 / period_ns),
-                Schedule::Closed => None,
-            },
+            client: task.client,
+            kinds: task.program.kinds(),
+            is_open: task.schedule != Schedule::Closed,
+            rates,
             next_second: 0,
         }
     }
@@ -234,8 +238,8 @@ impl<'a> Collector<'a> {
                     scheduled.insert(kind.name);
                 }
             }
-            if let (Some(rate), Some(main)) = (worker.rate_ops_per_s, worker.kinds.first()) {
-                let total = totals.entry(main.name).or_default();
+            for (kind, rate) in worker.kinds.iter().zip(&worker.rates) {
+                let total = totals.entry(kind.name).or_default();
                 *total.rate_target_ops_per_s.get_or_insert(0.0) += rate;
             }
         }
@@ -322,6 +326,7 @@ impl<'a> Collector<'a> {
         total.failed += tally.failed;
         total.retried += tally.retried;
         total.rows += tally.rows;
+        total.rolled_back += tally.rolled_back;
         total.unexpected_rows += tally.unexpected_rows;
         self.done[number].add(tally.ok, tally.rows);
     }

@@ -71,7 +71,7 @@ pub(crate) fn set_up(tasks: Vec<Task>) -> StepSetup {
             let _ = spares.try_send(Lap::new(kinds.len(), is_open));
         }
 
-        workers.push(WorkerInfo::new(task.client, kinds, task.schedule));
+        workers.push(WorkerInfo::new(&task));
         connections.push(ConnectionHandle {
             background: task.background,
             interrupt: task.interrupt.take(),

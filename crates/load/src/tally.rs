@@ -83,6 +83,7 @@ pub(crate) struct Tally {
     pub(crate) failed: u64,
     pub(crate) retried: u64,
     pub(crate) rows: u64,
+    pub(crate) rolled_back: u64,
     pub(crate) unexpected_rows: u64,
     pub(crate) service: Latencies,
     /// Absent in a closed loop, where it would equal `service`.
@@ -98,6 +99,7 @@ impl Tally {
             failed: 0,
             retried: 0,
             rows: 0,
+            rolled_back: 0,
             unexpected_rows: 0,
             service: Latencies::new(),
             response: open.then(Latencies::new),
@@ -112,6 +114,7 @@ impl Tally {
         self.failed = 0;
         self.retried = 0;
         self.rows = 0;
+        self.rolled_back = 0;
         self.unexpected_rows = 0;
 
         self.service.clear();

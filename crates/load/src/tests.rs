@@ -573,6 +573,35 @@ fn additional_operations_do_not_count_in_the_schedule() {
 }
 
 #[test]
+fn each_kind_of_a_mix_has_its_share_of_the_schedule() {
+    struct Mixed(FakeClock, usize);
+    impl Program for Mixed {
+        fn kinds(&self) -> &'static [OpKind] {
+            &[OP, ASK]
+        }
+        fn shares(&self) -> Vec<f64> {
+            vec![0.75, 0.25]
+        }
+        fn prepare(&mut self) -> Next {
+            self.1 += 1;
+            Next::Ready(usize::from(self.1.is_multiple_of(4)))
+        }
+        fn execute(&mut self) -> Result<Executed, Error> {
+            self.0.advance(MS / 10);
+            Ok(Executed::new(1, (1, 1)))
+        }
+    }
+    let clock = FakeClock::default();
+    let mixed = Box::new(Mixed(clock.clone(), 0));
+    let task = Task::new(0, OP, Schedule::rate(100.0, 0, 1), mixed).unwrap();
+    let (outcome, notes) = run_all(&clock, vec![task], limits(Some(8)));
+    let totals = ["op", "ask"].map(|kind| &outcome.totals[kind]);
+    assert_eq!(totals.map(|total| total.offered), [600, 200]);
+    assert_eq!(totals.map(|total| total.rate_target_ops_per_s), [Some(75.0), Some(25.0)]);
+    assert_eq!(notes.response_ns_max(), Some(MS / 10));
+}
+
+#[test]
 fn every_mix_of_outcomes_and_connections_adds_up() {
     let mut state = 1_u64;
     let mut draw = move |bound: u64| {

@@ -117,6 +117,7 @@ impl<C: Clock> Worker<'_, C> {
         report.started_ns = first_ns;
         report.ended_ns = first_ns;
 
+        let scheduled_kinds = program.shares().len();
         while !self.shared.halt.load(Relaxed) {
             self.pass_gate(program.kinds(), true);
             let due_ns = self.schedule.due_ns(index);
@@ -151,8 +152,8 @@ impl<C: Clock> Worker<'_, C> {
                 break;
             }
 
-            // Only the main kind has a schedule: other kinds come before the operation that is due.
-            index += u64::from(kind == 0);
+            // Kinds without a schedule come before the operation that is due.
+            index += u64::from(kind < scheduled_kinds);
             self.lap.tallies[kind].sent += 1;
             let result = self.execute(program, kind);
             let done_ns = self.elapsed_ns();
@@ -204,6 +205,7 @@ impl<C: Clock> Worker<'_, C> {
             Ok(executed) => {
                 tally.ok += 1;
                 tally.rows += executed.rows;
+                tally.rolled_back += u64::from(executed.is_rolled_back);
                 tally.unexpected_rows += u64::from(!executed.is_expected);
                 tally.service.record(done_ns - sent_ns);
                 if let (Some(response), Some(due_ns)) = (&mut tally.response, due_ns) {

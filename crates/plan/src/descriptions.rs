@@ -270,6 +270,38 @@ descriptions! {
             => "for one step: `time`, `warmup`, `distribution`, `rate`, `reported`, and the \
                 test's arguments";
     }
+    "workload.transactions" {
+        "use" or ""
+            => "a script of Assay: `\"tpcb\"` or `\"orders\"`; or give a `script`";
+        "script" or ""
+            => "a [script](transactions.md#scripts) of your own: tables, transactions, tests and checks";
+        "scale"
+            => "what the script makes of it; the branches of `tpcb`, the warehouses of `orders`";
+        "load-connections"
+            => "connections that load. It does not depend on `clients`. SQLite allows one writer, \
+                so one connection loads it";
+        "load-batch"
+            => "rows per statement of the load";
+        "statements"
+            => "`\"portable\"`: the same on all engines; `\"native\"`: those that the script has \
+                for one engine";
+        "isolation"
+            => "the isolation level: `\"read-committed\"`, `\"repeatable-read\"`, \
+                `\"serializable\"`, or `\"default\"`: the engine's. SQLite has only one";
+        "warmup"
+            => "how long each test runs before it is measured";
+        "time"
+            => "how long each test is measured";
+        "rate"
+            => "transactions per second and client, open loop";
+        "checks" "error-limit" "attempts" "settle-at-least" "settle-at-most" "lag-at-most"
+            => "as above";
+        "steps" or "the script's"
+            => "any list of `load`, `index`, `settle` and the script's tests and transactions; `load` \
+                comes first, or after `index`";
+        "step.\"NAME\"" or ""
+            => "for one step: `time`, `warmup`, `isolation`, `rate`, `reported`";
+    }
     "rates" {
         "load"
             => "rows or keys per second that the engines load";

@@ -166,6 +166,7 @@ fn the_tables_of_keys_are_those_of_the_code() {
         "workload.insert",
         "workload.kv",
         "workload.sysbench",
+        "workload.transactions",
         "rates",
         "profile",
         "exact",

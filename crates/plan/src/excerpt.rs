@@ -11,7 +11,7 @@ use crate::reading::document;
 use crate::reading::overrides;
 use crate::spec::{
     Designed, ENV, Insert, InsertStepKind, KvStepKind, Plan, Reuse, Sysbench, SysbenchStepKind,
-    Workload,
+    Transactions, TransactionsStepKind, Workload,
 };
 use crate::text::diagnostic::Place;
 use crate::text::tree::{Entry, Node, Table, Value};
@@ -70,6 +70,7 @@ impl Workload {
                     .collect()
             }
             Self::Sysbench(sysbench) => sysbench_steps(sysbench),
+            Self::Transactions(transactions) => transactions_steps(transactions),
         };
 
         let Some(last) = steps.iter().position(|(name, _)| *name == step) else {
@@ -97,6 +98,23 @@ fn sysbench_steps(sysbench: &Sysbench) -> Vec<(&String, bool)> {
     for step in &sysbench.steps {
         let is_needed = match &step.kind {
             SysbenchStepKind::Run { test, reported, .. } => !reported || !test.only_reads(),
+            _ => true,
+        };
+        steps.push((&step.name, is_needed));
+    }
+    steps
+}
+
+/// Returns the name of each step, and whether it shapes the data of later ones or warms up.
+fn transactions_steps(transactions: &Transactions) -> Vec<(&String, bool)> {
+    let script = &transactions.script;
+    let mut steps = Vec::new();
+    for step in &transactions.steps {
+        let is_needed = match &step.kind {
+            TransactionsStepKind::Run { test, reported, .. } => {
+                let mut parts = script.tests[*test].parts.iter();
+                !reported || parts.any(|(part, _)| script.transactions[*part].writes())
+            }
             _ => true,
         };
         steps.push((&step.name, is_needed));

@@ -397,6 +397,11 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[D
                 "has no SQL",
                 "they run on servers and SQLite; for libraries use `[workload.kv]` or `[workload.insert]`",
             ),
+            (Workload::Transactions(_), EngineInterface::Keys) => (
+                "transactions do",
+                "has no SQL",
+                "they run on servers and SQLite; for libraries use `[workload.kv]` or `[workload.insert]`",
+            ),
             _ => continue,
         };
 

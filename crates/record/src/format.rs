@@ -38,7 +38,8 @@ impl std::fmt::Display for FormatVersion {
 /// - 1.7: [`Run::imported`](crate::Run::imported) and [`Step::imported`](crate::Step::imported): what other tools measured.
 /// - 1.8: [`Run::bases`](crate::Run::bases): a base for each engine or build.
 /// - 1.9: [`Cell::has_host_metrics`](crate::Cell::has_host_metrics): a server's host that is not Assay's own was sampled.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 9 };
+/// - 1.10: [`Ops::rolled_back`](crate::Ops::rolled_back): rollbacks that a workload means.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 10 };
 
 impl FormatVersion {
     /// Returns whether the JSON files have checksums.

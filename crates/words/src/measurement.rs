@@ -24,6 +24,9 @@ pub struct Ops {
     pub retried: u64,
     /// Rows that successful operations inserted, changed, deleted or read.
     pub rows: u64,
+    /// Successful operations that rolled back, as their workload meant.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rolled_back: u64,
     /// Successful operations with another number of rows than the data implies.
     pub unexpected_rows: u64,
     /// Failures by class, including failed attempts that were retried.
@@ -32,6 +35,11 @@ pub struct Ops {
     pub error_examples: BTreeMap<String, String>,
     /// Operations per second that the schedule asked for, of all clients; `None` without a rate.
     pub rate_target_ops_per_s: Option<f64>,
+}
+
+/// Returns whether a count is left out of a record.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Ops {
@@ -49,6 +57,7 @@ impl Ops {
         self.failed += other.failed;
         self.retried += other.retried;
         self.rows += other.rows;
+        self.rolled_back += other.rolled_back;
         self.unexpected_rows += other.unexpected_rows;
         for (class, count) in &other.errors {
             *self.errors.entry(class.clone()).or_default() += count;

@@ -22,6 +22,8 @@ pub enum OpRole {
     Query,
     /// Several statements, each of which counts as a query.
     Event,
+    /// Several statements in one transaction, which counts as a whole.
+    Transaction,
     /// Reads one key.
     Get,
     /// Reads several keys at once.
@@ -161,6 +163,16 @@ const EVENT: OpFacts = OpFacts {
     ..UNKNOWN
 };
 
+const TRANSACTION: OpFacts = OpFacts {
+    connection: Some("transaction"),
+    noun: Some("transaction"),
+    requested: "transactions",
+    requested_unit: "transactions/s",
+    charted: OpChart::Kind,
+    place: 4,
+    ..UNKNOWN
+};
+
 const GET: OpFacts = OpFacts {
     kinds: &["get"],
     connection: Some("read"),
@@ -192,12 +204,13 @@ const HOLD_TRANSACTION: OpFacts =
 
 impl OpRole {
     /// All roles that describe kinds.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Insert,
         Self::Put,
         Self::Delete,
         Self::Query,
         Self::Event,
+        Self::Transaction,
         Self::Get,
         Self::MultiGet,
         Self::Scan,
@@ -215,6 +228,7 @@ impl OpRole {
             Self::Delete => &DELETE,
             Self::Query => &QUERY,
             Self::Event => &EVENT,
+            Self::Transaction => &TRANSACTION,
             Self::Get => &GET,
             Self::MultiGet => &MULTIGET,
             Self::Scan => &SCAN,

@@ -1,11 +1,12 @@
 //! Implements the workloads: their steps, their data, and the [`Program`] of every connection.
 //!
 //! ```text
-//! plan::Insert   ──► insert::Insert     ──┐
-//! plan::Kv       ──► kv::Kv             ──┼──► a Task for each connection ──► load
-//! plan::Sysbench ──► sysbench::Sysbench ──┘    │
-//!        ▲                                     ├─ Program    prepares and executes operations on a session
-//!        └────── apply(summaries) ◄────────────┴─ Schedule   when each operation is due
+//! plan::Insert       ──► insert::Insert             ──┐
+//! plan::Kv           ──► kv::Kv                     ──┼──► a Task for each connection ──► load
+//! plan::Sysbench     ──► sysbench::Sysbench         ──┤    │
+//! plan::Transactions ──► transactions::Transactions ──┘    ├─ Program    prepares and executes operations on a session
+//!        ▲                                                 │
+//!        └────── apply(summaries) ◄────────────────────────┴─ Schedule   when each operation is due
 //! ```
 //!
 //! Workloads don't use clocks, files or threads: `load` decides when a program prepares and
@@ -38,6 +39,7 @@
 pub mod insert;
 pub mod kv;
 pub mod sysbench;
+pub mod transactions;
 
 mod check;
 mod program;

@@ -123,13 +123,15 @@ pub struct Executed {
     pub rows: u64,
     /// The number of rows is as expected.
     pub is_expected: bool,
+    /// It rolled back, as its workload meant.
+    pub is_rolled_back: bool,
 }
 
 impl Executed {
     /// Returns the result of an operation on `rows` rows, which should be within the bounds.
     #[inline]
     pub fn new(rows: u64, (min, max): (u64, u64)) -> Self {
-        Self { rows, is_expected: min <= rows && rows <= max }
+        Self { rows, is_expected: min <= rows && rows <= max, is_rolled_back: false }
     }
 
     /// Returns the result of an operation without rows, such as the creation of an index.
@@ -141,8 +143,15 @@ impl Executed {
 /// The work of one connection. It owns its session, its random streams and all its buffers, so that
 /// running it allocates nothing and shares nothing that others write while it does.
 pub trait Program: Send {
-    /// Returns the kinds of operation. The schedule applies to the first, the main kind.
+    /// Returns the kinds of operation. The schedule applies to the first, the main kind, unless
+    /// [`Program::shares`] says otherwise.
     fn kinds(&self) -> &'static [OpKind];
+
+    /// Returns the share of the scheduled operations of each kind. Kinds after the last have no
+    /// schedule: their operations begin as soon as they are prepared.
+    fn shares(&self) -> Vec<f64> {
+        vec![1.0]
+    }
 
     /// Called first and once, by the thread that calls the other methods.
     fn begin(&mut self) {}

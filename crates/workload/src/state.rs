@@ -11,6 +11,11 @@ pub enum LoadState {
     Insert(Vec<insert::Ledger>),
     /// The tables of sysbench.
     Sysbench(Vec<sysbench::Ledger>),
+    /// The tables of a script.
+    Transactions {
+        /// The loaded rows of each table.
+        rows: Vec<u64>,
+    },
     /// The keys of the key-value sequence.
     KeyValue(kv::LoadedKeys),
 }

@@ -13,6 +13,8 @@ pub enum Summary {
     Deleted(Deleted),
     /// Changes of the number of rows in sysbench's tables.
     RowChanges(TableChanges),
+    /// Commits of each of a script's transactions.
+    Commits(Commits),
     /// Key-value pairs that the connection wrote. Processes don't exchange this summary, since
     /// embedded engines have all connections in one process.
     #[serde(skip)]
@@ -72,6 +74,28 @@ impl RowChanges {
         self.inserted += more.inserted;
         self.deleted += more.deleted;
         self.is_uncertain |= more.is_uncertain;
+    }
+}
+
+/// The commits of a connection, or of all connections since the load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commits {
+    /// The number of commits of each transaction of the script.
+    pub counts: Vec<u64>,
+    /// A commit was not answered, so there may be one more.
+    pub is_uncertain: bool,
+}
+
+impl Commits {
+    /// Adds the commits of another connection.
+    pub(crate) fn add(&mut self, other: &Self) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (count, other) in self.counts.iter_mut().zip(&other.counts) {
+            *count += other;
+        }
+        self.is_uncertain |= other.is_uncertain;
     }
 }
 

@@ -64,6 +64,7 @@ fn counted(count: f64, noun: &str) -> String {
 pub(crate) fn only_reads(row: &Row) -> bool {
     let is_about_reads = match row.main_operation().map(|main| main.role) {
         Some(OpRole::Event) => row.group.as_deref().is_some_and(|group| group != "write"),
+        Some(OpRole::Transaction) => row.group.as_deref().is_some_and(|group| group != "write"),
         Some(role) => role.reads(),
         None => false,
     };

@@ -215,6 +215,7 @@ impl<'a> StepData<'a> {
             failed: ops.failed,
             skipped: ops.skipped,
             retried: ops.retried,
+            rolled_back: ops.rolled_back,
             offered: ops.offered,
             per_second: self.per_second(ops.ok),
             rows_per_second: self.per_second(ops.rows),

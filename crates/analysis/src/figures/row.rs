@@ -323,6 +323,11 @@ impl Row {
     }
 }
 
+/// Returns whether a count is left out.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// One kind of operation in one step, over all clients.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct OpFigures {
@@ -336,6 +341,9 @@ pub struct OpFigures {
     pub skipped: u64,
     /// Attempts beyond the first.
     pub retried: u64,
+    /// Successes that rolled back, as their workload meant.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rolled_back: u64,
     /// `offered = skipped + ok + failed`
     pub offered: u64,
     /// Successes per second of the step.

@@ -74,6 +74,14 @@ pub fn sla(step: &Step) -> Option<Sla> {
     };
 
     let role = step.role_of(kind);
+    // The rate of a mix is that of all its transactions.
+    let is_mix = role == OpRole::Transaction;
+    let target = if is_mix {
+        step.ops_of(role).filter_map(|(_, ops)| ops.rate_target_ops_per_s).sum()
+    } else {
+        target
+    };
+
     let its_connections = role.connection(kind);
     let connections =
         step.connections.iter().filter(|connection| connection.role == its_connections);
@@ -84,8 +92,11 @@ pub fn sla(step: &Step) -> Option<Sla> {
         None => step.elapsed_ns,
     };
 
-    let count =
-        step.ops.get(kind).map_or(0, |ops| if role.has_rate_in_rows() { ops.rows } else { ops.ok });
+    let count = if is_mix {
+        operation::sum_of_role(step, role, |ops| ops.ok).unwrap_or(0)
+    } else {
+        step.ops.get(kind).map_or(0, |ops| if role.has_rate_in_rows() { ops.rows } else { ops.ok })
+    };
     let achieved = (elapsed_ns > 0).then(|| count as f64 / (elapsed_ns as f64 / 1e9))?;
 
     Some(Sla {
@@ -213,5 +224,27 @@ mod tests {
             events.rate_target_ops_per_s = None;
         }
         assert!(sla(&step).is_none(), "as fast as they go");
+    }
+
+    #[test]
+    fn the_rate_of_a_mix_is_that_of_all_its_transactions() {
+        let ops = |ok: u64, rate: f64| Ops {
+            ok,
+            rate_target_ops_per_s: Some(rate),
+            ..Ops::of_role(OpRole::Transaction)
+        };
+        let step = Step {
+            kind: StepKind::Query,
+            main_op: Some("order".into()),
+            elapsed_ns: 10_000_000_000,
+            // Fewer orders than their share, and more payments.
+            ops: BTreeMap::from([
+                ("order".to_owned(), ops(500, 60.0)),
+                ("payment".to_owned(), ops(500, 40.0)),
+            ]),
+            ..Step::default()
+        };
+        let had = sla(&step).unwrap();
+        assert_eq!((had.target, had.achieved, had.met), (100.0, 100.0, true));
     }
 }

@@ -284,6 +284,11 @@ fn achieved(row: &Row) -> Option<f64> {
         return Some(sla.achieved);
     }
     let main = row.main_operation()?;
+    if main.role == OpRole::Transaction {
+        // A rate is that of all transactions of a mix.
+        let mixed = row.ops.iter().filter(|(kind, _)| row.role_of(kind) == main.role);
+        return Some(mixed.map(|(_, op)| op.per_second).sum());
+    }
     let op = row.ops.get(main.kind)?;
     Some(if main.role.has_rate_in_rows() { op.rows_per_second } else { op.per_second })
 }

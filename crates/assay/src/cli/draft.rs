@@ -115,6 +115,10 @@ pub enum WorkloadName {
     Sysbench,
     /// The key-value sequence, on RocksDB and Speedb
     Kv,
+    /// The transaction of pgbench, on servers and SQLite
+    Tpcb,
+    /// Order entry, on servers and SQLite
+    Orders,
 }
 
 impl From<WorkloadName> for DraftWorkload {
@@ -123,6 +127,8 @@ impl From<WorkloadName> for DraftWorkload {
             WorkloadName::Insert => Self::Insert,
             WorkloadName::Sysbench => Self::Sysbench,
             WorkloadName::Kv => Self::Kv,
+            WorkloadName::Tpcb => Self::Tpcb,
+            WorkloadName::Orders => Self::Orders,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Generates SQL in each engine's dialect from descriptions of tables.
 
-use words::IndexStatements;
+use words::{Engine, IndexStatements};
 
 use super::{Column, ColumnType, Comparison, Index, Rows, Table, Value};
 
@@ -194,6 +194,17 @@ pub trait Dialect: Sync {
     /// whether it will write.
     fn begin_transaction(&self, _writes: bool) -> &'static str {
         "begin"
+    }
+
+    /// Returns the statement that sets the isolation level of a session's transactions, as SQL writes
+    /// the level; `None` if the engine has only one.
+    fn set_isolation(&self, _level: &str) -> Option<String> {
+        None
+    }
+
+    /// Returns the engine whose SQL this is; `None` if statements are not run.
+    fn engine(&self) -> Option<Engine> {
+        None
     }
 
     /// Returns the statement that commits a transaction.

@@ -3,6 +3,7 @@
 
 mod dialect;
 mod explain;
+mod kept_row;
 mod key_order;
 mod key_value;
 mod library;
@@ -15,6 +16,7 @@ mod session;
 pub use dialect::{BulkLoad, Dialect, RangeScan};
 pub(crate) use dialect::{global_index_name, text_literal, with_table_options};
 pub use explain::{Capture, CaptureSession, Value};
+pub use kept_row::KeptRow;
 pub use key_order::KeyOrder;
 pub use key_value::{Direction, KeyFacts, KeyValueSession, Scan, Scanned};
 pub(crate) use library::durability_setting;
@@ -25,5 +27,5 @@ pub use running::{
     Action, Capabilities, Engine, IndexRows, Needs, Observer, Obstacle, ServerEngine, SettleLimits,
     Settled, SqlEngine, Storage, TableFacts,
 };
-pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
+pub use schema::{Column, ColumnType, Comparison, DefinedType, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};

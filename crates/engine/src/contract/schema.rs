@@ -21,6 +21,61 @@ pub enum ColumnType {
     Text(u32),
     /// A text padded with blanks to a number of characters, with the empty text as its default.
     Char(u32),
+    /// A column of a table that a plan defines.
+    Defined {
+        /// The type of its values.
+        kind: DefinedType,
+        /// The column may be NULL.
+        nullable: bool,
+        /// The place in the primary key, from 0; `None` if the column is not part of the key.
+        key_place: Option<usize>,
+    },
+}
+
+/// The type of a column of a table that a plan defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefinedType {
+    /// A 32-bit signed integer.
+    Int4,
+    /// A 64-bit signed integer.
+    Int8,
+    /// An exact number.
+    Decimal {
+        /// All digits.
+        digits: u32,
+        /// The digits after the point.
+        decimals: u32,
+    },
+    /// A text padded with blanks to a number of characters.
+    Char(u32),
+    /// A text with a maximum number of characters.
+    Text(u32),
+    /// A date and time without a time zone.
+    Timestamp,
+}
+
+/// The names of types that engines call differently.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DefinedNames {
+    pub(crate) int4: &'static str,
+    pub(crate) int8: &'static str,
+    pub(crate) timestamp: &'static str,
+}
+
+impl DefinedNames {
+    /// Returns the type of a column and its constraints in the table's definition.
+    pub(crate) fn column_type(self, kind: DefinedType, nullable: bool) -> String {
+        let name = match kind {
+            DefinedType::Int4 => self.int4.to_owned(),
+            DefinedType::Int8 => self.int8.to_owned(),
+            DefinedType::Decimal { digits, decimals } => format!("decimal({digits}, {decimals})"),
+            DefinedType::Char(length) => format!("char({length})"),
+            DefinedType::Text(length) => format!("varchar({length})"),
+            DefinedType::Timestamp => self.timestamp.to_owned(),
+        };
+        // MySQL gives a column a default and a trigger if it only says `timestamp`.
+        if nullable { format!("{name} null") } else { format!("{name} not null") }
+    }
 }
 
 /// A column of a [`Table`].
@@ -59,7 +114,8 @@ impl Partitions {
     }
 }
 
-/// A table. The first column is the key, and the primary key unless its type says otherwise.
+/// A table. The first column is the key, and the primary key unless its type says otherwise; the
+/// columns of a table that a plan defines say which of them make its primary key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// The table's name.
@@ -78,9 +134,27 @@ impl Table {
         self.columns[0].name
     }
 
-    /// Returns true when the key is the primary key.
+    /// Returns true when the table has a primary key.
     pub fn is_key_primary(&self) -> bool {
-        self.columns[0].kind != ColumnType::AutoInt4 { primary: false }
+        !self.primary_key().is_empty()
+    }
+
+    /// Returns the columns of the primary key, in order; none if the table has none.
+    pub fn primary_key(&self) -> Vec<&'static str> {
+        match self.columns[0].kind {
+            ColumnType::AutoInt4 { primary: false } => Vec::new(),
+            ColumnType::Defined { .. } => {
+                let mut places: Vec<(usize, &'static str)> = Vec::new();
+                for column in &self.columns {
+                    if let ColumnType::Defined { key_place: Some(place), .. } = column.kind {
+                        places.push((place, column.name));
+                    }
+                }
+                places.sort_unstable();
+                places.into_iter().map(|(_, name)| name).collect()
+            }
+            _ => vec![self.key()],
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A connection of the load, which prepares statements once, then binds and executes them
 //! repeatedly.
 
+use super::KeptRow;
 use crate::error::Error;
 
 /// A prepared statement, valid only on the [`Session`] that prepared it.
@@ -79,6 +80,17 @@ pub trait Session: Send + 'static {
     /// An error of the engine. After [`crate::ErrorClass::ConnectionLost`], the session can't be
     /// used any more.
     fn execute(&mut self) -> Result<Outcome, Error>;
+
+    /// Makes each execution of a statement keep the first row of its result, for
+    /// [`row`](Session::row).
+    fn keep_row(&mut self, _statement: Statement) {}
+
+    /// Returns the row that the last execution of a statement with [`keep_row`](Session::keep_row)
+    /// kept, which is empty if it returned none. `None` if the session has no rows to keep, since it
+    /// does not run statements.
+    fn row(&self) -> Option<&KeptRow> {
+        None
+    }
 
     /// Runs any SQL outside of measured time, and returns its rows. It may allocate.
     ///

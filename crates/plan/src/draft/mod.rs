@@ -15,6 +15,10 @@ pub enum DraftWorkload {
     Sysbench,
     /// The key-value sequence.
     Kv,
+    /// The transaction of pgbench.
+    Tpcb,
+    /// Order entry.
+    Orders,
 }
 
 /// Exact cells of a plan to write.
@@ -42,7 +46,7 @@ pub struct Template {
 /// The workloads, in the order of [`DraftWorkload`]. Steps last a second or two: starts of a server
 /// differ by more than turns do, so many repeats of short steps show more than few of long ones
 /// (`docs/turns.md`).
-const TEMPLATES: [Template; 3] = [
+const TEMPLATES: [Template; 5] = [
     Template {
         title: "The Insert Benchmark",
         text: include_str!("insert.toml"),
@@ -67,6 +71,20 @@ const TEMPLATES: [Template; 3] = [
         ],
         runs_on: |engine| engine.facts().interface == EngineInterface::Keys,
         engines: "RocksDB, Speedb, and libraries",
+    },
+    Template {
+        title: "The transaction of pgbench",
+        text: include_str!("tpcb.toml"),
+        blanks: &[("scale", ["5", "1"]), ("time", ["1s", "600ms"])],
+        runs_on: |engine| engine.facts().interface == EngineInterface::Sql,
+        engines: "servers and SQLite",
+    },
+    Template {
+        title: "Order entry",
+        text: include_str!("orders.toml"),
+        blanks: &[("time", ["3s", "1s"])],
+        runs_on: |engine| engine.facts().interface == EngineInterface::Sql,
+        engines: "servers and SQLite",
     },
 ];
 

@@ -3,6 +3,7 @@
 mod insert;
 mod kv;
 mod sysbench;
+mod transactions;
 
 use std::time::Duration;
 
@@ -125,6 +126,7 @@ impl Workload {
             Self::Insert(insert) => insert,
             Self::Kv(kv) => kv,
             Self::Sysbench(sysbench) => sysbench,
+            Self::Transactions(transactions) => transactions,
         }
     }
 }

@@ -229,7 +229,12 @@ impl<'a> Context<'a> {
     }
 
     /// Notes the schema of a key, if schemas are wanted.
-    fn note_schema<K: ValueKind>(&mut self, name: &str, kind: &K, default: Option<&K::Value>) {
+    pub(crate) fn note_schema<K: ValueKind>(
+        &mut self,
+        name: &str,
+        kind: &K,
+        default: Option<&K::Value>,
+    ) {
         let Some(schemas) = &mut self.schemas else {
             return;
         };

@@ -1,6 +1,9 @@
 //! The load of a workload: the first steps, which make the database that the others use.
 
-use super::{InsertStep, InsertStepKind, KvStepKind, SysbenchStepKind, Tables, Workload};
+use super::{
+    InsertStep, InsertStepKind, KvStepKind, SysbenchStepKind, Tables, TransactionsStepKind,
+    Workload,
+};
 
 /// The cells that share one load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +33,10 @@ impl Workload {
                 let kinds = sysbench.steps.iter().map(|step| &step.kind);
                 kinds.map(SysbenchStepKind::makes_database).collect()
             }
+            Self::Transactions(transactions) => {
+                let kinds = transactions.steps.iter().map(|step| &step.kind);
+                kinds.map(TransactionsStepKind::makes_database).collect()
+            }
         };
 
         let count = makes_database.iter().take_while(|makes| **makes).count();
@@ -44,6 +51,10 @@ impl Workload {
             Self::Sysbench(sysbench) => {
                 let mut steps = sysbench.steps[..count].iter();
                 steps.any(|step| step.kind == SysbenchStepKind::Load)
+            }
+            Self::Transactions(transactions) => {
+                let mut steps = transactions.steps[..count].iter();
+                steps.any(|step| step.kind == TransactionsStepKind::Load)
             }
         }
     }
@@ -94,6 +105,12 @@ impl Workload {
                 ("secondary-index", sysbench.secondary_index.to_string()),
                 ("primary-key", sysbench.primary_key.to_string()),
             ]),
+            Self::Transactions(transactions) => facts.extend([
+                ("steps", format!("{:?}", &transactions.steps[..count])),
+                ("tables", format!("{:?}", transactions.script.tables)),
+                ("load-connections", transactions.load_connections.to_string()),
+                ("load-batch", transactions.load_batch.to_string()),
+            ]),
         }
 
         // Checks read the database, which changes it a little: PostgreSQL notes which rows are old.
@@ -114,6 +131,12 @@ impl InsertStep {
 impl KvStepKind {
     fn makes_database(self) -> bool {
         matches!(self, Self::FillSeq | Self::Drain | Self::Flush)
+    }
+}
+
+impl TransactionsStepKind {
+    fn makes_database(&self) -> bool {
+        matches!(self, Self::Load | Self::Index | Self::Settle)
     }
 }
 

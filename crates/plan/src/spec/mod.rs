@@ -10,6 +10,7 @@ mod load;
 mod rates;
 pub mod sysbench;
 mod targets;
+pub mod transactions;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -23,6 +24,7 @@ pub use self::load::*;
 pub use self::rates::*;
 pub use self::sysbench::{Sysbench, SysbenchStep, SysbenchStepKind};
 pub use self::targets::*;
+pub use self::transactions::{Transactions, TransactionsStep, TransactionsStepKind};
 use crate::text::diagnostic::Place;
 
 /// Everything that a run needs to know, from a plan file, `--set` arguments and defaults.
@@ -236,6 +238,8 @@ pub enum Workload {
     Kv(Kv),
     /// The sysbench microbenchmarks.
     Sysbench(Sysbench),
+    /// Transactions on tables of a script.
+    Transactions(Transactions),
 }
 
 impl Workload {
@@ -245,6 +249,7 @@ impl Workload {
             Self::Insert(_) => "insert",
             Self::Kv(_) => "kv",
             Self::Sysbench(_) => "sysbench",
+            Self::Transactions(_) => "transactions",
         }
     }
 
@@ -254,6 +259,9 @@ impl Workload {
             Self::Insert(insert) => insert.steps.iter().map(InsertStep::run).collect(),
             Self::Kv(kv) => kv.steps.iter().map(KvStep::run).collect(),
             Self::Sysbench(sysbench) => sysbench.steps.iter().map(SysbenchStep::run).collect(),
+            Self::Transactions(transactions) => {
+                transactions.steps.iter().map(TransactionsStep::run).collect()
+            }
         }
     }
 
@@ -276,6 +284,13 @@ impl Workload {
                     _ => None,
                 }
             }
+            Self::Transactions(transactions) => {
+                let step = transactions.steps.iter().find(|step| step.name == name)?;
+                match step.kind {
+                    TransactionsStepKind::Run { rate, .. } => Some(rate),
+                    _ => None,
+                }
+            }
             Self::Kv(_) => None,
         }
     }
@@ -287,6 +302,10 @@ impl Workload {
                 let mut steps = insert.steps.iter();
                 steps.position(|step| step.kind.is_load()).unwrap_or(0) + 1
             }
+            Self::Transactions(transactions) => {
+                let mut steps = transactions.steps.iter();
+                steps.position(|step| step.kind == TransactionsStepKind::Load).unwrap_or(0) + 1
+            }
             _ => 1,
         }
     }
@@ -297,6 +316,7 @@ impl Workload {
             Self::Insert(insert) => &insert.policy,
             Self::Kv(kv) => &kv.policy,
             Self::Sysbench(sysbench) => &sysbench.policy,
+            Self::Transactions(transactions) => &transactions.policy,
         }
     }
 

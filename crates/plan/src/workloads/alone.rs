@@ -101,6 +101,7 @@ impl Workload {
             Self::Insert(insert) => retain(&mut insert.steps, is_kept),
             Self::Kv(kv) => retain(&mut kv.steps, is_kept),
             Self::Sysbench(sysbench) => retain(&mut sysbench.steps, is_kept),
+            Self::Transactions(transactions) => retain(&mut transactions.steps, is_kept),
         }
     }
 }

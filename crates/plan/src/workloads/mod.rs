@@ -6,6 +6,7 @@ mod kv;
 mod step;
 mod step_policy;
 mod sysbench;
+mod transactions;
 pub(crate) mod variants;
 
 use crate::reading::context::{Context, Section};
@@ -14,7 +15,7 @@ use crate::text::diagnostic::Place;
 use crate::text::tree::Entry;
 
 /// The names of all workloads.
-const WORKLOADS: [&str; 3] = ["insert", "kv", "sysbench"];
+const WORKLOADS: [&str; 4] = ["insert", "kv", "sysbench", "transactions"];
 
 /// Reads `[workload]`: the variants of the workload that it has. `clients_max` is the largest number
 /// of clients, if it is known.
@@ -37,14 +38,15 @@ pub(crate) fn read(
     variants::read(cx, &path, entry.node, |cx, node| match entry.key.as_str() {
         "insert" => insert::read(cx, node, clients_max).map(Workload::Insert),
         "kv" => kv::read(cx, node).map(Workload::Kv),
-        _ => sysbench::read(cx, node, clients_max).map(Workload::Sysbench),
+        "sysbench" => sysbench::read(cx, node, clients_max).map(Workload::Sysbench),
+        _ => transactions::read(cx, node, clients_max).map(Workload::Transactions),
     })
 }
 
 /// Reports a plan without a workload, or with an empty table of workloads at `place`.
 fn report_no_workload(cx: &mut Context<'_>, place: Place) {
-    const HELP: &str = "add `[workload.insert]` (the Insert Benchmark), `[workload.sysbench]` (the sysbench microbenchmarks) \
-         or `[workload.kv]` (the key-value sequence); all their keys have defaults";
+    const HELP: &str = "add `[workload.insert]` (the Insert Benchmark), `[workload.sysbench]` (the sysbench microbenchmarks), \
+         `[workload.kv]` (the key-value sequence), or `[workload.transactions]` with `use = \"tpcb\"`; the other keys have defaults";
 
     cx.error("plan::missing-key", place, "the plan has no workload")
         .label("this table is empty")

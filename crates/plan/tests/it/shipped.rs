@@ -74,6 +74,7 @@ fn the_example_plans_are_valid() {
         ("remote-server", 5),
         ("ci-gate", 10),
         ("own-test", 5),
+        ("own-transactions", 5),
     ];
     for (name, repeats) in examples {
         let path = folder().join(format!("../docs/examples/{name}.toml"));
@@ -107,11 +108,34 @@ fn the_example_of_a_test_is_valid() {
 }
 
 #[test]
+fn the_script_of_the_documentation_is_valid() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/transactions.md");
+    let docs = fs_err::read_to_string(docs).unwrap();
+    let (_, section) = docs.split_once("## Scripts").unwrap();
+    let (_, script) = section.split_once("```\n").unwrap();
+    let (script, _) = script.split_once("```").unwrap();
+    let text = format!(
+        "[workload.transactions]\nscript = '''\n{script}'''\n[build.x]\nnull = \"bundled\"\n"
+    );
+    let (plan, warnings) = plan::parse("docs", &text, &[])
+        .unwrap_or_else(|errors| panic!("{}", plan::render(&errors, "docs", &text, &[], false)));
+    assert_eq!(warnings, []);
+    let plan::Workload::Transactions(transactions) = &plan.variants[0].workload else { panic!() };
+    let steps = transactions.steps.iter().map(|step| step.name.as_str());
+    assert!(steps.eq(["load", "index", "settle", "mixed"]));
+}
+
+#[test]
 fn every_key_is_documented() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plan.md");
     let docs = fs_err::read_to_string(docs).unwrap();
-    for (workload, engine) in [("insert", "null"), ("kv", "rocksdb"), ("sysbench", "null")] {
-        let text = format!("[workload.{workload}]\n[build.x]\n{engine} = \"bundled\"\n");
+    for (workload, keys, engine) in [
+        ("insert", "", "null"),
+        ("kv", "", "rocksdb"),
+        ("sysbench", "", "null"),
+        ("transactions", "use = \"orders\"", "null"),
+    ] {
+        let text = format!("[workload.{workload}]\n{keys}\n[build.x]\n{engine} = \"bundled\"\n");
         let (plan, _) = plan::parse("plan.toml", &text, &[]).unwrap();
         let keys = plan.resolved.iter().map(|value| value.key.as_str());
         let is_table =

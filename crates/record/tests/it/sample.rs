@@ -276,6 +276,7 @@ fn inserts() -> Ops {
         failed: 2,
         retried: 3,
         rows: 12_000,
+        rolled_back: 0,
         unexpected_rows: 0,
         errors: BTreeMap::from([("busy".into(), 5)]),
         error_examples: BTreeMap::from([("busy".into(), "database is locked".into())]),

@@ -73,8 +73,11 @@ pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
             rows.iter().flat_map(cells).collect()
         });
 
+        // An event is several queries.
+        let operation =
+            if noun(grid.steps[0]) == "transaction" { "a transaction" } else { "an event" };
         table.title = format!(
-            "{}: response time of an event, and events that did not succeed at once",
+            "{}: response time of {operation}, and those that did not succeed at once",
             grid.name.unwrap_or_default()
         );
         tables.push(table);

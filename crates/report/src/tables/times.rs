@@ -240,6 +240,10 @@ struct OutcomeColumn {
     text: fn(&OpFigures) -> String,
 }
 
+/// The column of rollbacks, where an operation has some.
+const ROLLED_BACK: OutcomeColumn =
+    OutcomeColumn { head: "rolled back", text: |op| whole(op.rolled_back) };
+
 const OUTCOMES: [OutcomeColumn; 8] = [
     OutcomeColumn { head: "offered", text: |op| whole(op.offered) },
     OutcomeColumn { head: "skipped", text: |op| whole(op.skipped) },
@@ -256,11 +260,18 @@ pub(crate) fn accounting(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let mut lead = vec!["kind".to_string()];
     lead.extend(matrix.lead());
 
+    let mut columns: Vec<&OutcomeColumn> = OUTCOMES.iter().collect();
+    let rolls_back = |op: &OpFigures| op.rolled_back > 0;
+    if matrix.lines_in(step).any(|(_, row)| row.ops.values().any(rolls_back)) {
+        let after_ok = columns.iter().position(|column| column.head == "failed");
+        columns.insert(after_ok.unwrap_or(0), &ROLLED_BACK);
+    }
+
     let mut table = Table::new(
         format!("operations-{}", anchor(step.name)),
         "Operations: offered = skipped + ok + failed",
         lead,
-        OUTCOMES.map(|column| column.head),
+        columns.iter().map(|column| column.head),
     );
 
     let mut errors = Vec::new();
@@ -270,7 +281,7 @@ pub(crate) fn accounting(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
                 continue;
             };
 
-            let cells = OUTCOMES.iter().map(|column| Cell::plain((column.text)(op)));
+            let cells = columns.iter().map(|column| Cell::plain((column.text)(op)));
             table.push(lead_of_kind(matrix, line, kind), cells.collect());
 
             if let Some(classes) = error_classes(op) {

@@ -151,6 +151,7 @@ fn op(series: &OpSeries, rows_each: u64, scheduled: bool) -> OpFigures {
         failed: 0,
         skipped: u64::from(scheduled),
         retried: 2,
+        rolled_back: 0,
         offered: count + u64::from(scheduled),
         per_second: count as f64 / seconds,
         rows_per_second: (count * rows_each) as f64 / seconds,

@@ -141,7 +141,7 @@ impl<S: Session> Program for Indexer<S> {
 }
 
 /// A statement that begins or ends a transaction.
-pub(super) enum TransactionStatement {
+pub(crate) enum TransactionStatement {
     Prepared(Statement),
     /// The server does not prepare this statement, or should not.
     Text(&'static str),
@@ -149,7 +149,7 @@ pub(super) enum TransactionStatement {
 
 impl TransactionStatement {
     /// Prepares the statement if the server can, unless it should be sent as text.
-    pub(super) fn new<S: Session>(
+    pub(crate) fn new<S: Session>(
         session: &mut S,
         sql: &'static str,
         is_plain: bool,
@@ -165,7 +165,7 @@ impl TransactionStatement {
     }
 
     #[inline]
-    fn run<S: Session>(&self, session: &mut S) -> Result<(), Error> {
+    pub(crate) fn run<S: Session>(&self, session: &mut S) -> Result<(), Error> {
         match self {
             Self::Prepared(statement) => {
                 session.start(*statement);
@@ -330,7 +330,11 @@ impl<S: Session> Runner<S> {
             self.progress.is_open = false;
             self.settle_changes();
         }
-        Ok(Executed { rows: self.progress.rows, is_expected: !self.progress.is_wrong })
+        Ok(Executed {
+            rows: self.progress.rows,
+            is_expected: !self.progress.is_wrong,
+            is_rolled_back: false,
+        })
     }
 
     /// Counts the rows of a successful statement, and advances to the next.

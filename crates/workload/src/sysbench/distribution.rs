@@ -10,7 +10,7 @@ use crate::Random;
 
 /// Draws numbers from a range that starts at `low`.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Sampler {
+pub(crate) enum Sampler {
     Uniform { low: i64, span: u64 },
     Zipfian { low: i64, zipf: Zipf },
 }
@@ -18,7 +18,7 @@ pub(super) enum Sampler {
 impl Sampler {
     /// Returns a sampler of `low..=high`, or of `low` alone if that is empty.
     #[inline]
-    pub(super) fn new(distribution: Distribution, low: i64, high: i64) -> Self {
+    pub(crate) fn new(distribution: Distribution, low: i64, high: i64) -> Self {
         // Numbers in `low..=high`, at least 1.
         let span = high.saturating_sub(low).saturating_add(1).max(1) as u64;
         match distribution {
@@ -30,7 +30,7 @@ impl Sampler {
     }
 
     #[inline]
-    pub(super) fn draw(&self, random: &mut Random) -> i64 {
+    pub(crate) fn draw(&self, random: &mut Random) -> i64 {
         match self {
             Self::Uniform { low, span } => low + random.below(*span) as i64,
             Self::Zipfian { low, zipf } => low + (zipf.draw(random) - 1) as i64,
@@ -44,7 +44,7 @@ impl Sampler {
 /// that area up to `count + 0.5`, in which the part of 1 is a bar of height `h(1)`. The number that
 /// its position rounds to is accepted if the point lies within the bar of that number.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Zipf {
+pub(crate) struct Zipf {
     count: f64,
     exponent: f64,
     area_first: f64,
@@ -54,7 +54,7 @@ pub(super) struct Zipf {
 }
 
 impl Zipf {
-    pub(super) fn new(count: u64, exponent: f64) -> Self {
+    pub(crate) fn new(count: u64, exponent: f64) -> Self {
         let mut zipf =
             Self { count: count as f64, exponent, area_first: 0.0, area_last: 0.0, shortcut: 0.0 };
         zipf.area_first = zipf.area(1.5) - 1.0;
@@ -86,7 +86,7 @@ impl Zipf {
     }
 
     #[inline]
-    pub(super) fn draw(&self, random: &mut Random) -> u64 {
+    pub(crate) fn draw(&self, random: &mut Random) -> u64 {
         /// The step between two fractions of 53 bits.
         const ULP: f64 = 1.0 / (1_u64 << 53) as f64;
         loop {

@@ -6,7 +6,7 @@
 
 mod connection;
 mod data;
-mod distribution;
+pub(crate) mod distribution;
 mod event;
 mod existing;
 mod ledger;
@@ -30,6 +30,7 @@ use crate::program::plans_of_first_ops;
 use crate::summary::RowChanges;
 use crate::{Check, ClientShare, Random, Schedule, Summaries, Summary, Task};
 use connection::CREATE_INDEX;
+pub(crate) use connection::TransactionStatement;
 use connection::{CurrentBatch, Indexer, LoadBatches, Loader, Runner, RunnerTable, Transactions};
 pub use connection::{EVENT, INSERT};
 use data::{LoadedRows, ROW_BYTES};

@@ -8,8 +8,8 @@ use super::{MIB, growth_per_second, over, seconds};
 use crate::figures::counters::Counters;
 use crate::figures::operation::writing;
 
-/// Returns the commits of the load: one for each insert, put and delete that succeeded, and as many
-/// for an event as its test has. In an index step most durable work has other causes.
+/// Returns the commits of the load: one for each insert, put and delete that succeeded, and each
+/// transaction that was not rolled back, and as many for an event as its test has. In an index step most durable work has other causes.
 fn commits(step: &Step) -> Option<f64> {
     if !matches!(step.kind, StepKind::Load | StepKind::Query) {
         return None;
@@ -17,6 +17,7 @@ fn commits(step: &Step) -> Option<f64> {
 
     let commits = step.ops.iter().map(|(kind, ops)| match step.role_of(kind) {
         role if role.writes() => ops.ok as f64,
+        OpRole::Transaction => ops.ok.saturating_sub(ops.rolled_back) as f64,
         OpRole::Event => ops.ok as f64 * step.commits_per_event.unwrap_or(0.0),
         _ => 0.0,
     });

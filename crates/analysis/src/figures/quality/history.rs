@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::Step;
+use record::{OpRole, Step};
 
 use super::rates::longest_response;
 use crate::figures::{OpSeries, SLA_SHARE, Sla, SlaHistory};
@@ -14,11 +14,23 @@ pub(crate) fn history(
     sla: &Sla,
     ops: &BTreeMap<String, OpSeries>,
 ) -> Option<SlaHistory> {
-    let series = ops.get(&sla.kind)?;
+    // The rate of a mix is that of all its transactions.
+    let is_mix = sla.role() == OpRole::Transaction;
+    let has_rate =
+        |kind: &str| kind == sla.kind || is_mix && step.role_of(kind) == OpRole::Transaction;
+    let of_rate: Vec<&OpSeries> =
+        ops.iter().filter(|(kind, _)| has_rate(kind)).map(|(_, series)| series).collect();
 
     let length_ns = step.time_given_ns.map_or(step.elapsed_ns, |given| given.min(step.elapsed_ns));
     let is_of_rows = sla.role().has_rate_in_rows();
-    let counts = if is_of_rows { &series.rows } else { &series.ok };
+    let mut counts = Vec::new();
+    for series in &of_rate {
+        let of_kind = if is_of_rows { &series.rows } else { &series.ok };
+        counts.resize(counts.len().max(of_kind.len()), 0);
+        for (count, of_kind) in counts.iter_mut().zip(of_kind) {
+            *count += of_kind;
+        }
+    }
     let whole = usize::try_from(length_ns / 1_000_000_000).ok()?.min(counts.len());
 
     let (rows, ok) = step.ops.get(&sla.kind).map(|ops| (ops.rows, ops.ok))?;
@@ -35,10 +47,11 @@ pub(crate) fn history(
         return None;
     }
 
+    let longest = of_rate.iter().filter_map(|series| longest_response(&series.response_us_max));
     let mut history = SlaHistory {
         seconds: whole,
         worst_second: counts[..whole].iter().copied().min()? as f64,
-        worst_response: longest_response(&series.response_us_max),
+        worst_response: longest.max_by(|one, other| one.us.total_cmp(&other.us)),
         ..SlaHistory::default()
     };
 

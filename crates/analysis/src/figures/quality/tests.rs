@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use record::{Connection, HostColumnSeries, HostSeries, LoadPause, Ops, Settle, Step, StepKind};
+use record::{
+    Connection, HostColumnSeries, HostSeries, LoadPause, OpRole, Ops, Settle, Step, StepKind,
+};
 use words::Random;
 
 use super::*;
@@ -551,6 +553,23 @@ fn the_history_of_a_rate_of_events_is_of_events_whatever_rows_they_have() {
     assert_eq!((history.seconds, history.met_seconds), (20, 19));
     assert_eq!(history.first_missed_second, Some(7));
     assert_eq!(history.worst_second, 92.0);
+}
+
+#[test]
+fn the_history_of_the_rate_of_a_mix_is_that_of_all_its_transactions() {
+    let (mut step, mut sla) = rate_step(1);
+    let ops = Ops { ok: 1000, ..Ops::of_role(OpRole::Transaction) };
+    step.ops = BTreeMap::from(["order", "payment"].map(|kind| (kind.to_owned(), ops.clone())));
+    (sla.kind, sla.role, sla.target) = ("order".into(), Some(OpRole::Transaction), 100.0);
+    let [mut orders, mut payments] = [[30; 20], [70; 20]].map(|ok| op_series(&ok));
+    (orders.ok[3], payments.ok[3]) = (70, 30);
+    payments.ok[5] = 10;
+    payments.response_us_max[6] = 5_000.0;
+    let ops = BTreeMap::from([("order".to_owned(), orders), ("payment".to_owned(), payments)]);
+    let history = history(&step, &sla, &ops).unwrap();
+    assert_eq!((history.met_seconds, history.first_missed_second), (19, Some(5)));
+    assert_eq!(history.worst_second, 40.0);
+    assert_eq!(history.worst_response.unwrap().second, 6);
 }
 
 #[test]

@@ -2,7 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use words::Engine;
+
+use crate::contract::schema::DefinedNames;
 use crate::contract::{ColumnType, Dialect, Index, Rows, Table, Value, global_index_name};
+
+/// A key of this integer type is the table itself.
+const DEFINED: DefinedNames =
+    DefinedNames { int4: "integer", int8: "integer", timestamp: "timestamp" };
 
 /// The dialect of SQLite.
 #[derive(Debug)]
@@ -16,6 +23,7 @@ impl Dialect for SqliteDialect {
             ColumnType::Char(length) => format!("char({length}) not null default ''"),
             ColumnType::Int4 | ColumnType::Timestamp => "integer not null".into(),
             ColumnType::Text(length) => format!("varchar({length})"),
+            ColumnType::Defined { kind, nullable, .. } => DEFINED.column_type(kind, nullable),
         }
     }
 
@@ -37,7 +45,13 @@ impl Dialect for SqliteDialect {
     /// Creates the table with its primary key, which is the table itself.
     fn create_table(&self, table: &Table) -> Vec<String> {
         let columns = self.column_definitions(table);
-        vec![format!("create table {} ({columns})", table.name)]
+        // The types of other tables say which column is the primary key.
+        let is_defined = matches!(table.columns[0].kind, ColumnType::Defined { .. });
+        let primary = match table.primary_key().as_slice() {
+            key @ [_, ..] if is_defined => format!(", primary key ({})", key.join(", ")),
+            _ => String::new(),
+        };
+        vec![format!("create table {} ({columns}{primary})", table.name)]
     }
 
     /// Ignores `shared`, because writers take turns.
@@ -83,6 +97,10 @@ impl Dialect for SqliteDialect {
                 i64::MIN
             ),
         }]
+    }
+
+    fn engine(&self) -> Option<Engine> {
+        Some(Engine::Sqlite)
     }
 
     fn begin(&self) -> &'static str {

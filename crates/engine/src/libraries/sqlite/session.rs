@@ -3,7 +3,7 @@
 use libsqlite3_sys::SQLITE_SCHEMA;
 
 use super::ffi::{Connection, Failure, Param};
-use crate::contract::{Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
+use crate::contract::{Interrupt, KeptRow, Outcome, ParamType, Rows, Session, Statement, Table};
 use crate::error::Error;
 
 /// The number of attempts of a statement that finds a changed schema each time.
@@ -38,11 +38,23 @@ pub struct SqliteSession {
     is_text: bool,
     params: Vec<Param>,
     texts: String,
+    /// By the number of a statement: it keeps its first row. Those after the last one don't.
+    keeping: Vec<bool>,
+    /// The first row of the last statement that keeps it.
+    row: KeptRow,
 }
 
 impl SqliteSession {
     pub(super) fn new(connection: Connection) -> Self {
-        Self { connection, started: 0, is_text: false, params: Vec::new(), texts: String::new() }
+        Self {
+            connection,
+            started: 0,
+            is_text: false,
+            params: Vec::new(),
+            texts: String::new(),
+            keeping: Vec::new(),
+            row: KeptRow::default(),
+        }
     }
 }
 
@@ -100,13 +112,26 @@ impl Session for SqliteSession {
 
     #[inline]
     fn execute(&mut self) -> Result<Outcome, Error> {
+        let keeps_row = !self.is_text && self.keeping.get(self.started) == Some(&true);
         with_the_schema_as_it_is(|| {
             if self.is_text {
-                self.connection.execute_text(&self.texts)
-            } else {
-                self.connection.execute(self.started, &self.params, &self.texts)
+                return self.connection.execute_text(&self.texts);
             }
+            let kept = keeps_row.then_some(&mut self.row);
+            self.connection.execute(self.started, &self.params, &self.texts, kept)
         })
+    }
+
+    fn keep_row(&mut self, statement: Statement) {
+        let number = usize::from(statement.0);
+        if self.keeping.len() <= number {
+            self.keeping.resize(number + 1, false);
+        }
+        self.keeping[number] = true;
+    }
+
+    fn row(&self) -> Option<&KeptRow> {
+        Some(&self.row)
     }
 
     fn query(&mut self, sql: &str) -> Result<Rows, Error> {

@@ -4,11 +4,14 @@
 //! server rounds. Deleters that share a table wait for each other's rows, because `delete` can't
 //! skip locked ones.
 
-use words::IndexStatements;
+use words::{Engine, IndexStatements};
 
+use crate::contract::schema::DefinedNames;
 use crate::contract::{
     BulkLoad, ColumnType, Dialect, Index, Rows, Table, Value, text_literal, with_table_options,
 };
+
+const DEFINED: DefinedNames = DefinedNames { int4: "int", int8: "bigint", timestamp: "datetime" };
 
 /// The columns of a plan, as MySQL has them since 5.7.
 const PLAN_COLUMNS: [&str; 12] = [
@@ -81,6 +84,7 @@ impl Dialect for MysqlDialect {
             ColumnType::Timestamp => "datetime not null".into(),
             ColumnType::Text(length) => format!("varchar({length}) not null"),
             ColumnType::Char(length) => format!("char({length}) not null default ''"),
+            ColumnType::Defined { kind, nullable, .. } => DEFINED.column_type(kind, nullable),
         }
     }
 
@@ -110,14 +114,14 @@ impl Dialect for MysqlDialect {
             format!(" partition by range ({key}) ({})", Vec::from_iter(definitions).join(", "))
         });
 
-        let index = if table.is_key_primary() {
-            format!("primary key ({key})")
-        } else {
-            format!("key x{key} ({key})")
+        let index = match table.primary_key().as_slice() {
+            [] if matches!(table.columns[0].kind, ColumnType::Defined { .. }) => String::new(),
+            [] => format!(", key x{key} ({key})"),
+            columns => format!(", primary key ({})", columns.join(", ")),
         };
 
         let create = format!(
-            "create table {} ({}, {index}) engine={}",
+            "create table {} ({}{index}) engine={}",
             table.name,
             self.column_definitions(table),
             self.storage_engine.name()
@@ -211,6 +215,14 @@ impl Dialect for MysqlDialect {
             None => format!("select count(*) from {} use index ()", table.name),
             Some(index) => count_by_index(table, index, index.name),
         }]
+    }
+
+    fn set_isolation(&self, level: &str) -> Option<String> {
+        Some(format!("set session transaction isolation level {level}"))
+    }
+
+    fn engine(&self) -> Option<Engine> {
+        Some(Engine::Mysql)
     }
 
     fn begin(&self) -> &'static str {

@@ -20,6 +20,7 @@ mod obstacles;
 mod option_file;
 mod packet;
 mod replica;
+mod row;
 mod server;
 mod session;
 mod settle;

@@ -6,10 +6,12 @@
 //! own clients, only a statement's first execution sends the types of parameters, and MariaDB omits
 //! unchanged definitions of columns.
 
-use super::Address;
+use std::ops::Range;
+
 use super::connection::Connection;
 use super::packet::{self, Done, HEADER_BYTES, kind};
-use crate::contract::{Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
+use super::{Address, row};
+use crate::contract::{Interrupt, KeptRow, Outcome, ParamType, Rows, Session, Statement, Table};
 use crate::error::Error;
 use crate::net::stream::Stream;
 use crate::servers::sql_kind::Client;
@@ -70,6 +72,10 @@ struct Prepared {
     param_count: u16,
     /// The last known type and flags of the first returned column.
     first_column: (u8, u16),
+    /// The types and flags of all returned columns: the last known ones if it keeps its first row.
+    columns: Vec<(u8, u16)>,
+    /// Each execution keeps its first row.
+    keeps_row: bool,
     /// The table that the statement inserts into, as an index into [`MysqlSession::last_keys`].
     inserts_into: Option<usize>,
 }
@@ -89,6 +95,8 @@ pub struct MysqlSession {
     last_keys: Vec<(String, Option<i64>)>,
     /// The interval between assigned keys, queried once.
     key_step: Option<i64>,
+    /// The first row of the last statement that keeps it.
+    row: KeptRow,
 }
 
 impl Client for MysqlSession {
@@ -118,6 +126,7 @@ impl MysqlSession {
             dates: Dates::default(),
             last_keys: Vec::new(),
             key_step: None,
+            row: KeptRow::default(),
         })
     }
 
@@ -220,10 +229,49 @@ impl MysqlSession {
         Ok(first_column)
     }
 
+    /// Reads the definitions of all columns of a result into `types`, and the packet after them.
+    fn read_all_definitions(
+        &mut self,
+        columns: u64,
+        types: &mut Vec<(u8, u16)>,
+    ) -> Result<(), Error> {
+        types.clear();
+        for _ in 0..columns {
+            let body = self.connection.packet()?;
+            match packet::column_type(self.connection.bytes(body)) {
+                Some(column) => types.push(column),
+                None => return Err(self.connection.broken("a truncated column definition")),
+            }
+        }
+        self.connection.end_of_definitions()
+    }
+
+    /// Reads the definitions of the columns of the current statement, which keeps its first row.
+    fn redefine(&mut self, columns: u64) -> Result<(), Error> {
+        let mut types = std::mem::take(&mut self.statements[self.current].columns);
+        let read = self.read_all_definitions(columns, &mut types);
+        let statement = &mut self.statements[self.current];
+        statement.first_column = types.first().copied().unwrap_or_default();
+        statement.columns = types;
+        read
+    }
+
+    /// Keeps a row of the current statement.
+    fn keep(&mut self, body: Range<usize>) -> Result<(), Error> {
+        let columns = &self.statements[self.current].columns;
+        match row::keep(columns, self.connection.bytes(body), &mut self.row) {
+            Some(()) => Ok(()),
+            None => Err(self.connection.broken("a truncated row")),
+        }
+    }
+
     /// Reads all rows. Returns their number, and the first value of the first row.
     #[inline]
     fn read_rows(&mut self, columns: u64, definitions_follow: bool) -> Result<Outcome, Error> {
-        if definitions_follow {
+        let keeps_row = self.statements[self.current].keeps_row;
+        if definitions_follow && keeps_row {
+            self.redefine(columns)?;
+        } else if definitions_follow {
             self.statements[self.current].first_column = self.read_definitions(columns)?;
         } else {
             self.connection.end_of_definitions()?;
@@ -237,8 +285,11 @@ impl MysqlSession {
 
             if let [packet::OK, ..] = self.connection.bytes(body.clone()) {
                 if outcome.rows == 0 {
-                    outcome.value =
-                        packet::first_value(self.connection.bytes(body), columns, first_column);
+                    let row = self.connection.bytes(body.clone());
+                    outcome.value = packet::first_value(row, columns, first_column);
+                    if keeps_row {
+                        self.keep(body)?;
+                    }
                 }
                 outcome.rows += 1;
             } else if self.connection.is_end(&body) {
@@ -267,10 +318,10 @@ impl Session for MysqlSession {
         // The whole reply is read before anything is refused, so that the connection can be used.
         let reply = self.send_prepare(sql)?;
         self.connection.skip_definitions(reply.param_count.into())?;
-        let first_column = match reply.column_count {
-            0 => (0, 0),
-            count => self.read_definitions(count.into())?,
-        };
+        let mut columns = Vec::new();
+        if reply.column_count > 0 {
+            self.read_all_definitions(reply.column_count.into(), &mut columns)?;
+        }
         if reply.param_count != param_count {
             return Err(Error::other(format!(
                 "the statement has {} parameters, but {param_count} are declared",
@@ -284,7 +335,9 @@ impl Session for MysqlSession {
             headers,
             is_bound: false,
             param_count,
-            first_column,
+            first_column: columns.first().copied().unwrap_or_default(),
+            columns,
+            keeps_row: false,
             inserts_into,
         });
         Ok(Statement(number))
@@ -347,6 +400,9 @@ impl Session for MysqlSession {
         if self.is_text {
             return self.text_outcome();
         }
+        if self.statements[self.current].keeps_row {
+            self.row.clear();
+        }
 
         let body = self.connection.packet()?;
         let outcome = match self.connection.bytes(body.clone()) {
@@ -370,6 +426,14 @@ impl Session for MysqlSession {
         // From now on, the server knows the types of the parameters.
         self.statements[self.current].is_bound = true;
         Ok(outcome)
+    }
+
+    fn keep_row(&mut self, statement: Statement) {
+        self.statements[usize::from(statement.0)].keeps_row = true;
+    }
+
+    fn row(&self) -> Option<&KeptRow> {
+        Some(&self.row)
     }
 
     fn query(&mut self, sql: &str) -> Result<Rows, Error> {

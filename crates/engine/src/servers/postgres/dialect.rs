@@ -1,6 +1,11 @@
 //! The SQL dialect of PostgreSQL.
 
+use words::Engine;
+
+use crate::contract::schema::DefinedNames;
 use crate::contract::{ColumnType, Dialect, Index, Table, Value, text_literal, with_table_options};
+
+const DEFINED: DefinedNames = DefinedNames { int4: "int", int8: "bigint", timestamp: "timestamp" };
 
 /// The number of keys that a session caches from the sequence, as in the Insert Benchmark, so that
 /// the sequence is not the bottleneck.
@@ -40,6 +45,7 @@ impl Dialect for PostgresDialect {
             ColumnType::Timestamp => "timestamp not null".into(),
             ColumnType::Text(length) => format!("varchar({length}) not null"),
             ColumnType::Char(length) => format!("char({length}) not null default ''"),
+            ColumnType::Defined { kind, nullable, .. } => DEFINED.column_type(kind, nullable),
         }
     }
 
@@ -65,8 +71,10 @@ impl Dialect for PostgresDialect {
             String::new()
         };
 
-        let primary =
-            if table.is_key_primary() { format!(", primary key ({key})") } else { String::new() };
+        let primary = match table.primary_key().as_slice() {
+            [] => String::new(),
+            columns => format!(", primary key ({})", columns.join(", ")),
+        };
 
         // A partitioned table has no storage of its own.
         let create = format!("create table {name} ({columns}{primary}){by_range}");
@@ -75,7 +83,7 @@ impl Dialect for PostgresDialect {
             None => vec![with_table_options(create, &self.table_options)],
         };
 
-        if !table.is_key_primary() {
+        if table.columns[0].kind == (ColumnType::AutoInt4 { primary: false }) {
             statements.push(format!("create index {name}_x{key} on {name} ({key})"));
         }
 
@@ -183,6 +191,14 @@ impl Dialect for PostgresDialect {
                 count_by_index(table, index),
             ],
         }
+    }
+
+    fn set_isolation(&self, level: &str) -> Option<String> {
+        Some(format!("set session characteristics as transaction isolation level {level}"))
+    }
+
+    fn engine(&self) -> Option<Engine> {
+        Some(Engine::Postgres)
     }
 
     fn begin(&self) -> &'static str {

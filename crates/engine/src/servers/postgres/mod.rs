@@ -18,6 +18,7 @@ mod notation;
 mod observer;
 mod obstacles;
 mod replica;
+mod row;
 mod server;
 mod session;
 mod settle;

@@ -10,8 +10,8 @@ use std::ops::Range;
 use postgres_protocol::message::frontend;
 
 use super::connection::Connection;
-use super::{Address, failure};
-use crate::contract::{Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
+use super::{Address, failure, row};
+use crate::contract::{Interrupt, KeptRow, Outcome, ParamType, Rows, Session, Statement, Table};
 use crate::error::Error;
 use crate::net::stream::Stream;
 use crate::servers::sql_kind::Client;
@@ -27,9 +27,9 @@ const TRAILER: [u8; 4 + 10 + 5] = [0, 1, 0, 1, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, 
 const BIND_TAIL_BYTES: usize = 4;
 
 /// The server's OIDs of integer types.
-const INT2: u32 = 21;
-const INT4: u32 = 23;
-const INT8: u32 = 20;
+pub(super) const INT2: u32 = 21;
+pub(super) const INT4: u32 = 23;
+pub(super) const INT8: u32 = 20;
 
 /// A statement that the server has prepared.
 struct Prepared {
@@ -38,6 +38,10 @@ struct Prepared {
     param_count: u16,
     /// The type of the first returned column; 0 without columns.
     first_column: u32,
+    /// The types of all returned columns.
+    columns: Box<[u32]>,
+    /// Each execution keeps its first row.
+    keeps_row: bool,
 }
 
 /// A connection to PostgreSQL, for one thread.
@@ -56,6 +60,8 @@ pub struct PostgresSession {
     is_complete: bool,
     /// Statements that query the last value of a table's sequence, by table name.
     last_key: Vec<(String, Statement)>,
+    /// The first row of the last statement that keeps it.
+    row: KeptRow,
 }
 
 impl Client for PostgresSession {
@@ -85,6 +91,7 @@ impl PostgresSession {
             given: 0,
             is_complete: false,
             last_key: Vec::new(),
+            row: KeptRow::default(),
         })
     }
 
@@ -96,24 +103,24 @@ impl PostgresSession {
             .ok_or_else(|| failure::protocol(format!("the server does not report its `{name}`")))
     }
 
-    /// Reads the reply to a statement to prepare. Returns the type of its first column.
-    fn read_description(&mut self, name: &str, params: &[ParamType]) -> Result<u32, Error> {
-        let mut first_column = 0;
+    /// Reads the reply to a statement to prepare. Returns the types of its columns.
+    fn read_description(&mut self, name: &str, params: &[ParamType]) -> Result<Vec<u32>, Error> {
+        let mut columns = Vec::new();
 
         loop {
             let (tag, body) = self.connection.message()?;
             match tag {
                 b'1' | b'n' | b'N' | b'S' | b'A' => {}
                 b't' => self.check_param_count(name, body, params.len())?,
-                b'T' => match first_type(self.connection.bytes(body)) {
-                    Some(oid) => first_column = oid,
+                b'T' => match row::column_types(self.connection.bytes(body)) {
+                    Some(types) => columns = types,
                     None => {
                         let what = "a truncated description of columns";
                         return Err(self.connection.broken(what));
                     }
                 },
                 b'E' => return Err(self.connection.refusal(body)),
-                b'Z' => return Ok(first_column),
+                b'Z' => return Ok(columns),
                 _ => {
                     let what = format!(
                         "unexpected message {} in a reply to a statement to prepare",
@@ -167,6 +174,15 @@ impl PostgresSession {
         )))
     }
 
+    /// Keeps a row of the current statement.
+    fn keep(&mut self, body: Range<usize>) -> Result<(), Error> {
+        let columns = &self.statements[self.current].columns;
+        match row::keep(columns, self.connection.bytes(body), &mut self.row) {
+            Some(()) => Ok(()),
+            None => Err(self.connection.broken("a truncated row")),
+        }
+    }
+
     /// Completes the message with its length and the trailer.
     #[inline]
     fn complete(&mut self) {
@@ -210,7 +226,7 @@ impl Session for PostgresSession {
             frontend::sync(output);
             Ok(())
         })?;
-        let first_column = self.read_description(&name, params)?;
+        let columns = self.read_description(&name, params)?;
 
         let mut header = vec![b'B', 0, 0, 0, 0];
         header.push(0); // the unnamed portal
@@ -218,7 +234,13 @@ impl Session for PostgresSession {
         header.push(0);
         header.extend_from_slice(&[0, 1, 0, 1]); // one format code for all parameters: binary
         header.extend_from_slice(&param_count.to_be_bytes());
-        self.statements.push(Prepared { header: header.into(), param_count, first_column });
+        self.statements.push(Prepared {
+            header: header.into(),
+            param_count,
+            first_column: columns.first().copied().unwrap_or(0),
+            columns: columns.into(),
+            keeps_row: false,
+        });
         Ok(Statement(number))
     }
 
@@ -280,8 +302,12 @@ impl Session for PostgresSession {
 
         self.connection.send(&self.message)?;
 
-        let first_column =
-            if self.is_text { 0 } else { self.statements[self.current].first_column };
+        let statement = self.statements.get(self.current).filter(|_| !self.is_text);
+        let first_column = statement.map_or(0, |statement| statement.first_column);
+        let keeps_row = statement.is_some_and(|statement| statement.keeps_row);
+        if keeps_row {
+            self.row.clear();
+        }
         let (mut returned, mut changed, mut value) = (0, 0, None);
 
         loop {
@@ -289,7 +315,10 @@ impl Session for PostgresSession {
             match tag {
                 b'D' => {
                     if returned == 0 {
-                        value = first_value(first_column, self.connection.bytes(body));
+                        value = first_value(first_column, self.connection.bytes(body.clone()));
+                        if keeps_row {
+                            self.keep(body)?;
+                        }
                     }
                     returned += 1;
                 }
@@ -314,6 +343,14 @@ impl Session for PostgresSession {
                 }
             }
         }
+    }
+
+    fn keep_row(&mut self, statement: Statement) {
+        self.statements[usize::from(statement.0)].keeps_row = true;
+    }
+
+    fn row(&self) -> Option<&KeptRow> {
+        Some(&self.row)
     }
 
     fn query(&mut self, sql: &str) -> Result<Rows, Error> {
@@ -342,19 +379,6 @@ impl Session for PostgresSession {
     fn interrupt(&self) -> Result<Interrupt, Error> {
         self.connection.interrupt()
     }
-}
-
-/// Parses the type of the first column in a RowDescription; 0 without columns. Returns `None` if it
-/// is malformed.
-fn first_type(body: &[u8]) -> Option<u32> {
-    let (count, columns) = body.split_at_checked(2)?;
-    if count == [0, 0] {
-        return Some(0);
-    }
-    let name_end = columns.iter().position(|&byte| byte == 0)?;
-    // After the name: the table's OID (4 bytes), the column's number (2), the type's OID (4).
-    let oid = columns.get(name_end + 7..name_end + 11)?;
-    Some(u32::from_be_bytes(oid.try_into().ok()?))
 }
 
 /// Parses the first value of a binary DataRow. Returns `None` unless it is an integer.
@@ -414,17 +438,5 @@ mod tests {
         assert_eq!(first_value(INT4, &[0, 1, 255, 255, 255, 255]), None);
         assert_eq!(first_value(INT4, &[0, 1, 0, 0, 0, 4, 1]), None);
         assert_eq!(first_value(25, &[0, 1, 0, 0, 0, 4, 0, 0, 0, 1]), None);
-    }
-
-    #[test]
-    fn a_truncated_description_is_detected() {
-        assert_eq!(first_type(&[0, 0]), Some(0));
-        assert_eq!(
-            first_type(b"\0\x01k\0\0\0\0\x01\0\x01\0\0\0\x14\0\x08\xff\xff\xff\xff\0\0"),
-            Some(20)
-        );
-        assert_eq!(first_type(b"\0\x01k\0\0\0"), None);
-        assert_eq!(first_type(b"\0\x01k"), None);
-        assert_eq!(first_type(b"\0"), None);
     }
 }

@@ -78,6 +78,10 @@ pub(super) fn missed_rates(rates: &MissedRates, about: &Finding) -> Wording {
             "event",
             "Response times below the requested rate are not comparable with those at the rate.",
         ),
+        OpRole::Transaction => (
+            "transaction",
+            "Response times below the requested rate are not comparable with those at the rate.",
+        ),
         _ => (
             "write",
             "Queries that compete with fewer writes are not comparable with those that compete with all.",

@@ -128,6 +128,9 @@ impl KeyValueWorkload {
                 Ok(Self::Insert(Box::new(Insert::new(insert, clients, seed))))
             }
             Workload::Sysbench(_) => anyhow::bail!("the workload `sysbench` needs a SQL engine"),
+            Workload::Transactions(_) => {
+                anyhow::bail!("the workload `transactions` needs a SQL engine")
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ pub mod insert;
 pub mod kv;
 pub mod sql;
 pub mod sysbench;
+pub mod transactions;
 
 use std::sync::atomic::AtomicBool;
 

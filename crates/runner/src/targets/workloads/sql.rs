@@ -7,15 +7,18 @@ use plan::Workload;
 use workload::insert::Insert;
 use workload::insert::sql::Sql;
 use workload::sysbench::{Options, Sysbench};
+use workload::transactions::Transactions;
 
 use super::WorkloadRunner;
 use super::insert::InsertRunner;
 use super::sysbench::SysbenchRunner;
+use super::transactions::TransactionsRunner;
 
 /// One cell's benchmark on a SQL engine: its tables and what is known about them.
 pub enum SqlWorkload {
     Insert(Box<Insert>),
     Sysbench(Box<Sysbench>),
+    Transactions(Box<Transactions>),
 }
 
 impl SqlWorkload {
@@ -28,6 +31,9 @@ impl SqlWorkload {
                 Ok(Self::Insert(Box::new(insert)))
             }
             Workload::Sysbench(plan) => Ok(Self::Sysbench(Box::new(Sysbench::new(plan, options)))),
+            Workload::Transactions(plan) => {
+                Ok(Self::Transactions(Box::new(Transactions::new(plan, options))))
+            }
             Workload::Kv(_) => anyhow::bail!("the workload `kv` does not run on SQL engines"),
         }
     }
@@ -37,13 +43,14 @@ impl SqlWorkload {
         match self {
             Self::Insert(insert) => insert.tables(),
             Self::Sysbench(sysbench) => sysbench.tables(),
+            Self::Transactions(transactions) => transactions.tables(),
         }
     }
 
     /// Returns whether one of its steps fills the tables; else they exist.
     pub fn loads(&self) -> bool {
         match self {
-            Self::Insert(_) => true,
+            Self::Insert(_) | Self::Transactions(_) => true,
             Self::Sysbench(sysbench) => sysbench.plan().loads(),
         }
     }
@@ -51,7 +58,7 @@ impl SqlWorkload {
     /// Takes over existing tables; returns how they differ from the plan.
     pub fn adopt_tables<E: SqlEngine>(&mut self, engine: &E) -> anyhow::Result<Vec<String>> {
         match self {
-            Self::Insert(_) => Ok(Vec::new()),
+            Self::Insert(_) | Self::Transactions(_) => Ok(Vec::new()),
             Self::Sysbench(sysbench) => {
                 sysbench.adopt_tables(engine).context("the existing tables do not fit the plan")
             }
@@ -65,6 +72,7 @@ impl SqlWorkload {
                 Box::new(InsertRunner { database: Box::new(Sql(engine)), workload })
             }
             Self::Sysbench(workload) => Box::new(SysbenchRunner { engine, workload }),
+            Self::Transactions(workload) => Box::new(TransactionsRunner { engine, workload }),
         }
     }
 }

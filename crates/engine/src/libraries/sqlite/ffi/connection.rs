@@ -20,7 +20,7 @@ use libsqlite3_sys::{
 
 use super::api::Api;
 use super::lock_waits::wait_for_lock;
-use crate::contract::{Outcome, Rows};
+use crate::contract::{KeptRow, Outcome, Rows};
 
 /// The part of a statement that an error shows: a load inserts many rows with one.
 const SHOWN_CHARS_MAX: usize = 200;
@@ -152,16 +152,18 @@ impl Connection {
     }
 
     /// Executes a kept statement with these parameters, of which texts are in `texts`. Parameters
-    /// without a value are NULL.
+    /// without a value are NULL. The first row of the result is put into `kept`.
     #[inline]
     pub(in crate::libraries::sqlite) fn execute(
         &mut self,
         number: usize,
         params: &[Param],
         texts: &str,
+        kept: Option<&mut KeptRow>,
     ) -> Result<Outcome, Failure> {
         let statement = self.prepared[number];
-        let result = self.bind(statement, params, texts).and_then(|()| self.outcome(statement));
+        let bound = self.bind(statement, params, texts);
+        let result = bound.and_then(|()| self.outcome(statement, kept));
         // SAFETY: the statement lives. It lets go of the texts, which end with the caller's buffer.
         unsafe {
             (self.api.sqlite3_reset)(statement);
@@ -176,7 +178,7 @@ impl Connection {
         sql: &str,
     ) -> Result<Outcome, Failure> {
         let statement = self.compile(sql, Lifetime::Once)?;
-        let result = self.outcome(statement);
+        let result = self.outcome(statement, None);
         // SAFETY: the statement lives, and is not used again.
         unsafe { (self.api.sqlite3_finalize)(statement) };
         result
@@ -324,10 +326,17 @@ impl Connection {
         Ok(())
     }
 
-    /// Runs a statement to its end, without its reset.
+    /// Runs a statement to its end, without its reset, and puts its first row into `kept`.
     #[inline]
-    fn outcome(&self, statement: *mut sqlite3_stmt) -> Result<Outcome, Failure> {
+    fn outcome(
+        &self,
+        statement: *mut sqlite3_stmt,
+        mut kept: Option<&mut KeptRow>,
+    ) -> Result<Outcome, Failure> {
         let api = self.api;
+        if let Some(kept) = &mut kept {
+            kept.clear();
+        }
 
         // SAFETY: the statement lives.
         let has_rows = unsafe { (api.sqlite3_column_count)(statement) } != 0;
@@ -353,7 +362,41 @@ impl Connection {
                     outcome.value = Some((api.sqlite3_column_int64)(statement, 0));
                 }
             }
+            if outcome.rows == 0
+                && let Some(kept) = &mut kept
+            {
+                self.keep(statement, kept);
+            }
             outcome.rows += 1;
+        }
+    }
+
+    /// Keeps the row that a statement has.
+    fn keep(&self, statement: *mut sqlite3_stmt, kept: &mut KeptRow) {
+        let api = self.api;
+        // SAFETY: the statement lives.
+        let columns = unsafe { (api.sqlite3_column_count)(statement) };
+        for column in 0..columns {
+            // SAFETY: the statement has a row with this column. Its bytes live until the next step,
+            // and are asked for before their number, as the library demands.
+            unsafe {
+                match (api.sqlite3_column_type)(statement, column) {
+                    SQLITE_INTEGER => {
+                        kept.push_integer((api.sqlite3_column_int64)(statement, column))
+                    }
+                    SQLITE_NULL | SQLITE_BLOB => kept.push_nothing(),
+                    _ => {
+                        let text = (api.sqlite3_column_text)(statement, column);
+                        let length = (api.sqlite3_column_bytes)(statement, column);
+                        if text.is_null() {
+                            kept.push_nothing();
+                        } else {
+                            let length = usize::try_from(length).unwrap_or(0);
+                            kept.push_text(std::slice::from_raw_parts(text, length));
+                        }
+                    }
+                }
+            }
         }
     }
 

@@ -1,0 +1,84 @@
+//! Transactions on tables of a script in a plan.
+
+mod number;
+mod script;
+
+use std::time::Duration;
+
+pub use self::number::{Number, NumberDraw, NumberOperator, Shape};
+pub use self::script::{
+    Action, ColumnValue, DataCheck, Expected, Isolation, List, Mix, Script, ScriptColumn,
+    ScriptStatement, ScriptStatements, ScriptTable, ScriptType, SqlPiece, Taken, TextValue,
+    Transaction,
+};
+use super::{Settle, StepPolicy, StepRun};
+
+/// The parameters of transactions on tables of a script.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transactions {
+    /// The steps in their order.
+    pub steps: Vec<TransactionsStep>,
+    /// The tables, transactions, tests and checks.
+    pub script: Script,
+    /// The scale, on which the script depends.
+    pub scale: u32,
+    /// Connections that load.
+    pub load_connections: u32,
+    /// Rows per statement of the load.
+    pub load_batch: u32,
+    /// The statements that it runs where the script has several.
+    pub statements: ScriptStatements,
+    /// The options of all steps: checks, failures and settling.
+    pub policy: StepPolicy,
+}
+
+/// One step of the transactions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransactionsStep {
+    /// The name, unique within the plan: `tpcb.2`.
+    pub name: String,
+    /// The work.
+    pub kind: TransactionsStepKind,
+}
+
+impl TransactionsStep {
+    pub(super) fn run(&self) -> StepRun<'_> {
+        match &self.kind {
+            TransactionsStepKind::Load | TransactionsStepKind::Index => {
+                StepRun::measured(&self.name, None)
+            }
+            TransactionsStepKind::Settle => StepRun::settling(&self.name, Settle::Pending),
+            TransactionsStepKind::Run { time, warmup, reported, .. } => StepRun {
+                warmup: *warmup,
+                reported: *reported,
+                ..StepRun::measured(&self.name, Some(*time))
+            },
+        }
+    }
+}
+
+/// The work of a step of the transactions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TransactionsStepKind {
+    /// `load`: inserts the rows of all tables.
+    Load,
+    /// `index`: creates the indexes of all tables.
+    Index,
+    /// `settle`
+    Settle,
+    /// Runs a test.
+    Run {
+        /// The index of the test in the script.
+        test: usize,
+        /// The time for which it is measured.
+        time: Duration,
+        /// The time that it runs before it is measured.
+        warmup: Duration,
+        /// The isolation level of its transactions.
+        isolation: Isolation,
+        /// Transactions per second and client; `None` for as fast as possible.
+        rate: Option<f64>,
+        /// Results show it; otherwise it is only recorded.
+        reported: bool,
+    },
+}

@@ -1,0 +1,307 @@
+//! Reads `[workload.transactions]`: the parameters of transactions on tables of a script.
+//!
+//! ```text
+//! script ──► parser (tokens, values) ──► sql, actions, items ──► Script ──► steps
+//! ```
+
+mod actions;
+mod bounded;
+mod items;
+mod parser;
+mod sql;
+#[cfg(test)]
+mod tests;
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+use crate::reading::context::{Context, Field, Section, ValueKind};
+use crate::reading::quantity::Quantity;
+use crate::reading::value_kinds::{Choice, Flag, Optional};
+use crate::spec::transactions::{Isolation, Mix, Script, ScriptStatements};
+use crate::spec::{Transactions, TransactionsStep, TransactionsStepKind};
+use crate::text::diagnostic::{Diagnostic, Place};
+use crate::text::tree::Node;
+use crate::text::wording::{code, list, quoted};
+use crate::workloads::step::{self, StepKind, StepName, StepNames};
+use crate::workloads::step_policy;
+
+use items::Sizes;
+
+const PATH: &str = "workload.transactions";
+
+/// The scripts of Assay.
+const BUILTIN: [(&str, &str); 2] =
+    [("tpcb", include_str!("tpcb.script")), ("orders", include_str!("orders.script"))];
+
+const SCALE: RangeInclusive<u32> = 1..=10_000_000;
+const LOAD_CONNECTIONS: RangeInclusive<u32> = 1..=1_000;
+const LOAD_BATCH: RangeInclusive<u32> = 1..=10_000;
+const TIME_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+const RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "(as fast as possible)");
+
+/// A step, as its name describes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Load,
+    Index,
+    Settle,
+    /// Runs a test, by its index.
+    Run(usize),
+}
+
+/// The facts of a script that the names of steps depend on.
+struct Known {
+    tests: Vec<Mix>,
+    has_indexes: bool,
+}
+
+impl StepKind for Kind {
+    type Known = Known;
+    const REPEATED: &'static str = "tpcb.2";
+
+    fn defaults(known: &Known) -> Vec<&str> {
+        let mut steps = vec!["load"];
+        steps.extend(known.has_indexes.then_some("index"));
+        steps.push("settle");
+        // A transaction is a step of its own where the script defines no mix.
+        let has_mix = known.tests.iter().any(|test| test.is_defined);
+        let tests = known.tests.iter().filter(|test| test.is_defined || !has_mix);
+        steps.extend(tests.map(|test| test.name.as_str()));
+        steps
+    }
+
+    fn parse(name: &str, known: &Known) -> Option<Self> {
+        match name {
+            "load" => Some(Self::Load),
+            "index" => Some(Self::Index),
+            "settle" => Some(Self::Settle),
+            _ => known.tests.iter().position(|test| test.name == name).map(Self::Run),
+        }
+    }
+
+    fn names(known: &Known) -> Vec<&str> {
+        let mut names = vec!["load", "index", "settle"];
+        names.extend(known.tests.iter().map(|test| test.name.as_str()));
+        names
+    }
+
+    fn can_repeat(self) -> bool {
+        !matches!(self, Self::Load | Self::Index)
+    }
+
+    fn may_precede_load(self) -> bool {
+        self == Self::Index
+    }
+}
+
+/// The text of a script in a plan.
+struct ScriptText;
+
+impl ValueKind for ScriptText {
+    type Value = String;
+
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<String> {
+        let help = "write it between three quotes: `script = '''...'''`";
+        cx.text(name, node, "a string with a script", help).map(str::to_owned)
+    }
+
+    fn show(&self, value: &String) -> String {
+        quoted(value)
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "minLength": 1 })
+    }
+}
+
+/// Reads `[workload.transactions]`.
+pub(crate) fn read(
+    cx: &mut Context<'_>,
+    node: Node,
+    clients_max: Option<u32>,
+) -> Option<Transactions> {
+    let section = &mut Section::of(cx, PATH, node)?;
+
+    // Keys are read in the order in which listings show them.
+    let source = Source::read(cx, section);
+    let scale = cx.value(section, "scale", &Quantity::count(SCALE), 1);
+    let load_connections =
+        cx.value(section, "load-connections", &Quantity::count(LOAD_CONNECTIONS), 4);
+    let load_batch = cx.value(section, "load-batch", &Quantity::count(LOAD_BATCH), 1_000);
+    let statements = cx.value(
+        section,
+        "statements",
+        &Choice(ScriptStatements::NAMES),
+        ScriptStatements::Portable,
+    );
+    let defaults = Defaults::read(cx, section);
+    let policy = step_policy::read(cx, section, true);
+
+    let sizes = Sizes { scale: scale.into(), clients: clients_max.unwrap_or(1) };
+    let script = source.and_then(|source| source.script(cx, sizes));
+    let Some(script) = script else {
+        // The names of steps are not known, so nothing can be said about them.
+        return None;
+    };
+
+    let known = Known { tests: script.tests.clone(), has_indexes: script.has_indexes() };
+    let names = step::names::<Kind>(cx, section, &known);
+    let steps = step::steps(cx, section, &names, &known, |cx, name, _, section| TransactionsStep {
+        name: name.name.clone(),
+        kind: step(cx, name, section, &defaults),
+    });
+    section.finish(cx);
+
+    if names.trusted {
+        check_order(cx, &names, &known);
+    }
+
+    Some(Transactions { steps, script, scale, load_connections, load_batch, statements, policy })
+}
+
+/// The place that a plan names for its script.
+enum Source {
+    /// A script of Assay.
+    Builtin(&'static str),
+    /// A text in the plan.
+    Own(Node, String),
+}
+
+impl Source {
+    /// Takes `use` or `script`; reports a plan with both or neither.
+    fn read(cx: &mut Context<'_>, section: &mut Section) -> Option<Self> {
+        let builtin_place = section.place_of("use");
+        let builtin = cx.given(section, "use", &Choice(&BUILTIN));
+
+        let own = section.take("script").map(|entry| entry.node);
+        cx.note_schema(&section.name_of("script"), &ScriptText, None);
+
+        match (builtin, own) {
+            (Some(text), None) => Some(Self::Builtin(text)),
+            (None, Some(node)) => {
+                let text = ScriptText.read(cx, &section.name_of("script"), &node)?;
+                cx.resolve(section.name_of("script"), quoted(&text), node.place);
+                Some(Self::Own(node, text))
+            }
+            (Some(_), Some(node)) => {
+                let message = format!("`{PATH}.use` and `{PATH}.script` can't be combined");
+                cx.error("plan::conflict", node.place, message)
+                    .label("another script")
+                    .also(builtin_place, "one of Assay's scripts")
+                    .help("remove one of them");
+                None
+            }
+            // A value of `use` that is unknown is reported already.
+            (None, None) if builtin_place != Place::Nowhere => None,
+            (None, None) => {
+                let names = BUILTIN.map(|(name, _)| name);
+                let help =
+                    format!("add `use` with one of {}, or `script` with your own", list(&names));
+                let message = format!("{} has no script", code(&format!("[{PATH}]")));
+                cx.error("plan::missing-key", section.place, message)
+                    .label("neither `use` nor `script`")
+                    .help(help);
+                None
+            }
+        }
+    }
+
+    /// Reads the script; reports its first fault.
+    fn script(&self, cx: &mut Context<'_>, sizes: Sizes) -> Option<Script> {
+        let text = match self {
+            Self::Builtin(text) => text,
+            Self::Own(_, text) => text.as_str(),
+        };
+
+        let fault = match items::script(text, sizes) {
+            Ok(script) => return Some(script),
+            Err(fault) => *fault,
+        };
+        let place = match (self, fault.place) {
+            (Self::Own(node, _), Place::File(span)) => cx.within(node, span.start, span.end),
+            // A unit test reads all scripts of Assay.
+            _ => Place::Nowhere,
+        };
+        cx.diagnostics.push(Diagnostic { place, ..fault });
+        None
+    }
+}
+
+/// The options that a step takes from the workload unless its own table sets them.
+struct Defaults {
+    isolation: Field<Isolation>,
+    warmup: Field<Duration>,
+    time: Field<Duration>,
+    rate: Field<Option<f64>>,
+}
+
+impl Defaults {
+    fn read(cx: &mut Context<'_>, section: &mut Section) -> Self {
+        let warmups = Quantity::time(Duration::ZERO..=TIME_MAX);
+        let times = Quantity::time(step::TIME_MIN..=TIME_MAX);
+        Self {
+            isolation: cx.field(
+                section,
+                "isolation",
+                &Choice(Isolation::NAMES),
+                Isolation::Default,
+            ),
+            warmup: cx.field(section, "warmup", &warmups, Duration::from_secs(5)),
+            time: cx.field(section, "time", &times, Duration::from_secs(10)),
+            rate: cx.field(section, "rate", &RATE, None),
+        }
+    }
+}
+
+/// Reads the work of a step from its name and its table.
+fn step(
+    cx: &mut Context<'_>,
+    name: &StepName<Kind>,
+    section: &mut Section,
+    defaults: &Defaults,
+) -> TransactionsStepKind {
+    let test = match name.kind {
+        Kind::Load => return TransactionsStepKind::Load,
+        Kind::Index => return TransactionsStepKind::Index,
+        Kind::Settle => return TransactionsStepKind::Settle,
+        Kind::Run(test) => test,
+    };
+
+    let Defaults { isolation, warmup, time, rate } = defaults;
+    let times = Quantity::time(step::TIME_MIN..=TIME_MAX);
+    let warmups = Quantity::time(Duration::ZERO..=TIME_MAX);
+    let levels = Choice(Isolation::NAMES);
+    TransactionsStepKind::Run {
+        test,
+        time: cx.inherited(section, "time", &times, time, time.value).value,
+        warmup: cx.inherited(section, "warmup", &warmups, warmup, warmup.value).value,
+        isolation: cx.inherited(section, "isolation", &levels, isolation, isolation.value).value,
+        rate: cx.inherited(section, "rate", &RATE, rate, rate.value).value,
+        reported: cx.field(section, "reported", &Flag, true).value,
+    }
+}
+
+/// Reports steps that come before what they need.
+fn check_order(cx: &mut Context<'_>, names: &StepNames<Kind>, known: &Known) {
+    if !step::check_load(cx, names, Kind::Load, "tables") {
+        let message = format!("`{PATH}.steps` has no step that loads the tables");
+        cx.error("plan::step-order", names.place, message)
+            .label("nothing to measure")
+            .help("start the list with `load`");
+    }
+    step::check_once(cx, names, Kind::Load, "the tables are loaded");
+    step::check_once(cx, names, Kind::Index, "the indexes exist");
+
+    let mut steps = names.value.iter();
+    let index = steps.find(|(step, _)| step.kind == Kind::Index);
+    if let Some((_, place)) = index
+        && !known.has_indexes
+    {
+        cx.error("plan::conflict", *place, "step `index` has no index to create")
+            .label("the script has none")
+            .help("remove the step");
+    }
+}

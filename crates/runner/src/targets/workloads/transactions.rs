@@ -1,0 +1,99 @@
+//! Transactions on tables of a script, on SQL engines.
+
+use anyhow::Context;
+use engine::{SqlEngine, Table};
+use plan::TransactionsStepKind;
+use record::{StatementPlan, Step, StepKind};
+use workload::sysbench;
+use workload::transactions::{self, Transactions};
+use workload::{Check, LoadState, Summaries, Task};
+
+use super::{Totals, WorkloadRunner};
+
+/// The groups of results of tests that only read, and of those that write.
+const READING: &str = "point";
+const WRITING: &str = "write";
+
+/// Runs the transactions of a script; its tables exist.
+pub struct TransactionsRunner<'a, E> {
+    /// The engine.
+    pub engine: &'a E,
+    /// The transactions.
+    pub workload: &'a mut Transactions,
+}
+
+impl<E: SqlEngine> WorkloadRunner for TransactionsRunner<'_, E> {
+    fn tables(&self) -> &[Table] {
+        self.workload.tables()
+    }
+
+    fn rows(&self) -> u64 {
+        self.workload.plan().script.rows()
+    }
+
+    fn data_bytes(&self) -> u64 {
+        self.workload.plan().script.value_bytes()
+    }
+
+    fn describe(&self, step: usize, record: &mut Step) {
+        let plan = self.workload.plan();
+        let script = &plan.script;
+        let rows = script.rows().max(1);
+        record.row_bytes_mean = Some(script.value_bytes() as f64 / rows as f64);
+
+        let (kind, main_operation) = match &plan.steps[step].kind {
+            TransactionsStepKind::Settle => return,
+            TransactionsStepKind::Load => {
+                record.rows_per_commit = Some(plan.load_batch);
+                (StepKind::Load, transactions::INSERT)
+            }
+            TransactionsStepKind::Index => (StepKind::Index, transactions::INSERT),
+            TransactionsStepKind::Run { test, .. } => {
+                let mut parts = script.tests[*test].parts.iter();
+                let writes = parts.any(|(part, _)| script.transactions[*part].writes());
+                record.group = Some(if writes { WRITING } else { READING }.to_owned());
+                (StepKind::Query, self.workload.main_kind(*test))
+            }
+        };
+
+        record.kind = kind;
+        record.set_main_operation(main_operation);
+    }
+
+    fn planned_rows(&self, step: usize) -> u64 {
+        let plan = self.workload.plan();
+        match plan.steps[step].kind {
+            TransactionsStepKind::Load => plan.script.rows(),
+            _ => 0,
+        }
+    }
+
+    fn tasks(&mut self, number: usize, is_warm_up: bool) -> anyhow::Result<Vec<Task>> {
+        let step = sysbench::Step { number, is_warm_up };
+        self.workload
+            .connections(step, self.engine)
+            .context("the step's connections can't be opened")
+    }
+
+    fn apply(&mut self, step: usize, summaries: &Summaries, _: &Totals) -> Vec<Check> {
+        self.workload.apply(step, summaries);
+        Vec::new()
+    }
+
+    fn state(&self) -> Option<LoadState> {
+        Some(self.workload.state())
+    }
+
+    fn restore(&mut self, state: LoadState) -> bool {
+        self.workload.restore(&state)
+    }
+
+    fn plans(&self, number: usize) -> anyhow::Result<Vec<StatementPlan>> {
+        let step = sysbench::Step { number, is_warm_up: false };
+        Ok(self.workload.plans(step, self.engine)?)
+    }
+
+    fn check(&self) -> anyhow::Result<Vec<Check>> {
+        Ok(self.workload.check(self.engine)?)
+    }
+}

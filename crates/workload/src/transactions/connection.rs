@@ -1,0 +1,222 @@
+//! The connections that run transactions, and those that create indexes.
+
+use engine::{Dialect, Error, ErrorClass, Interrupt, Session};
+
+use super::compiled::{CompiledTransaction, Flow, run};
+use super::values::Values;
+use crate::summary::{Commits, Summary};
+use crate::sysbench::TransactionStatement;
+use crate::{Executed, Next, OpKind, OpRole, Program};
+
+/// Creates an index.
+pub(super) const CREATE_INDEX: OpKind = OpKind::new("create_index", OpRole::CreateIndex);
+
+/// Creates the indexes of some tables.
+pub(super) struct Indexer<S> {
+    pub(super) session: S,
+    pub(super) statements: Vec<String>,
+    pub(super) next: usize,
+}
+
+impl<S: Session> Program for Indexer<S> {
+    fn kinds(&self) -> &'static [OpKind] {
+        &[CREATE_INDEX]
+    }
+
+    fn prepare(&mut self) -> Next {
+        if self.next == self.statements.len() {
+            return Next::Done;
+        }
+        self.next += 1;
+        Next::Ready(0)
+    }
+
+    fn execute(&mut self) -> Result<Executed, Error> {
+        self.session.query(&self.statements[self.next - 1])?;
+        Ok(Executed::without_rows())
+    }
+
+    fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
+        self.session.interrupt().map(Some)
+    }
+
+    fn server_thread(&mut self) -> Option<u32> {
+        self.session.server_thread()
+    }
+}
+
+/// The statements around transactions.
+pub(super) struct Boundaries {
+    begin: TransactionStatement,
+    begin_reading: TransactionStatement,
+    commit: TransactionStatement,
+    rollback: TransactionStatement,
+}
+
+impl Boundaries {
+    /// Prepares the statements, as far as the server prepares them.
+    pub(super) fn new<S: Session>(session: &mut S, dialect: &dyn Dialect) -> Result<Self, Error> {
+        Ok(Self {
+            begin: TransactionStatement::new(session, dialect.begin_transaction(true), false)?,
+            begin_reading: TransactionStatement::new(
+                session,
+                dialect.begin_transaction(false),
+                false,
+            )?,
+            commit: TransactionStatement::new(session, dialect.commit(), false)?,
+            rollback: TransactionStatement::new(session, dialect.rollback(), false)?,
+        })
+    }
+}
+
+/// A part of a test's mix.
+pub(super) struct MixPart {
+    pub(super) transaction: CompiledTransaction,
+    pub(super) weight: u64,
+}
+
+/// Runs the transactions of a test.
+pub(super) struct Runner<S> {
+    session: S,
+    kinds: &'static [OpKind],
+    parts: Vec<MixPart>,
+    weights: u64,
+    boundaries: Boundaries,
+    values: Values,
+    /// The part that is prepared.
+    chosen: usize,
+    /// The fault of an input value of the prepared transaction.
+    fault: Option<Error>,
+    /// The transaction is open.
+    is_open: bool,
+    /// The commit was sent, and not answered yet.
+    is_committing: bool,
+    commits: Commits,
+}
+
+impl<S: Session> Runner<S> {
+    /// Returns a runner of transactions, whose kinds of operation are `kinds`. The values have the
+    /// number of the client as their first integer.
+    pub(super) fn new(
+        session: S,
+        kinds: &'static [OpKind],
+        parts: Vec<MixPart>,
+        boundaries: Boundaries,
+        mut values: Values,
+        transactions: usize,
+    ) -> Self {
+        let integers = parts.iter().map(|part| part.transaction.places.0).max().unwrap_or(1);
+        let texts = parts.iter().map(|part| part.transaction.places.1).max().unwrap_or(0);
+        values.integers.resize(integers, 0);
+        values.texts.resize(texts, String::new());
+        Self {
+            session,
+            kinds,
+            weights: parts.iter().map(|part| part.weight).sum(),
+            parts,
+            boundaries,
+            values,
+            chosen: 0,
+            fault: None,
+            is_open: false,
+            is_committing: false,
+            commits: Commits { counts: vec![0; transactions], is_uncertain: false },
+        }
+    }
+
+    /// Returns the index of a part, drawn by weight.
+    #[inline]
+    fn choose(&mut self) -> usize {
+        if self.parts.len() == 1 {
+            return 0;
+        }
+        let mut left = self.values.choices.below(self.weights);
+        let chosen = self.parts.iter().position(|part| {
+            let is_chosen = left < part.weight;
+            left = left.saturating_sub(part.weight);
+            is_chosen
+        });
+        chosen.unwrap_or_default()
+    }
+
+    #[inline]
+    fn attempt(&mut self) -> Result<Executed, Error> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+
+        let Self { session, boundaries, values, .. } = self;
+        let transaction = &self.parts[self.chosen].transaction;
+        let begin = if transaction.writes { &boundaries.begin } else { &boundaries.begin_reading };
+        begin.run(session)?;
+        self.is_open = true;
+
+        let mut rows = 0;
+        let flow = run(&transaction.body, session, values, &mut rows)?;
+        if flow == Flow::Abort {
+            boundaries.rollback.run(session)?;
+            self.is_open = false;
+            return Ok(Executed { rows, is_expected: true, is_rolled_back: true });
+        }
+
+        self.is_committing = true;
+        boundaries.commit.run(session)?;
+        (self.is_open, self.is_committing) = (false, false);
+        self.commits.counts[transaction.index] += 1;
+        Ok(Executed { rows, is_expected: true, is_rolled_back: false })
+    }
+
+    /// Rolls back what an attempt has done.
+    #[cold]
+    fn roll_back(&mut self, class: ErrorClass) {
+        if self.is_committing && class.ends_session() {
+            self.commits.is_uncertain = true;
+        }
+        if self.is_open && !class.ends_session() {
+            // The server may have rolled back already. Some servers then refuse the statement.
+            let _ = self.boundaries.rollback.run(&mut self.session);
+        }
+        (self.is_open, self.is_committing) = (false, false);
+    }
+}
+
+impl<S: Session> Program for Runner<S> {
+    fn kinds(&self) -> &'static [OpKind] {
+        self.kinds
+    }
+
+    fn shares(&self) -> Vec<f64> {
+        let weights = self.weights as f64;
+        self.parts.iter().map(|part| part.weight as f64 / weights).collect()
+    }
+
+    fn prepare(&mut self) -> Next {
+        self.chosen = self.choose();
+        let input = &self.parts[self.chosen].transaction.input;
+        let mut rows = 0;
+        // Input has no statements, so no session is used.
+        self.fault = run(input, &mut self.session, &mut self.values, &mut rows).err();
+        Next::Ready(self.chosen)
+    }
+
+    fn execute(&mut self) -> Result<Executed, Error> {
+        let result = self.attempt();
+        result.map_err(|error| {
+            self.roll_back(error.class);
+            let name = self.parts[self.chosen].transaction.name;
+            Error { message: format!("transaction `{name}`: {}", error.message), ..error }
+        })
+    }
+
+    fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
+        self.session.interrupt().map(Some)
+    }
+
+    fn server_thread(&mut self) -> Option<u32> {
+        self.session.server_thread()
+    }
+
+    fn summary(&mut self, _: u64) -> Result<Summary, Error> {
+        Ok(Summary::Commits(self.commits.clone()))
+    }
+}

@@ -1,0 +1,338 @@
+//! Transactions on tables of a script.
+//!
+//! A script comes from the plan ([`plan::transactions`]). Whatever is known before a step is computed
+//! and prepared when its connections are opened. A connection draws the input of a transaction before
+//! it is sent, so that a retry has the same input.
+
+mod compiled;
+mod connection;
+mod distribution;
+mod lasting;
+mod load;
+mod values;
+
+#[cfg(test)]
+mod tests;
+
+use engine::{
+    Column, ColumnType, DefinedType, Error, Index, IndexStatements, Session, SqlEngine,
+    StatementPlan, Table,
+};
+use plan::TransactionsStepKind;
+use plan::transactions::{Isolation, ScriptTable, ScriptType};
+
+use crate::program::plans_of_first_ops;
+use crate::summary::{Commits, Summaries, Summary};
+use crate::sysbench::{Options, Step};
+use crate::{Check, LoadState, Random, Schedule, Task};
+use compiled::Compiler;
+use connection::{Boundaries, CREATE_INDEX, Indexer, MixPart, Runner};
+pub use load::INSERT;
+use load::{Loader, RowWriter, TablePart};
+use values::Values;
+
+/// Purposes of random streams, the last part of their paths.
+const CHOICES: u64 = 12;
+const TEXTS: u64 = 13;
+
+/// One cell's benchmark: its tables and what is known about them.
+pub struct Transactions {
+    plan: plan::Transactions,
+    options: Options,
+    tables: Vec<Table>,
+    /// The commits since the load.
+    commits: Commits,
+    /// The last step loaded the tables.
+    has_just_loaded: bool,
+}
+
+impl Transactions {
+    /// Returns a benchmark whose tables don't exist yet.
+    pub fn new(plan: &plan::Transactions, options: Options) -> Self {
+        Self {
+            tables: plan.script.tables.iter().map(table).collect(),
+            plan: plan.clone(),
+            options,
+            commits: Commits::default(),
+            has_just_loaded: false,
+        }
+    }
+
+    /// Returns the workload's part of the plan.
+    pub fn plan(&self) -> &plan::Transactions {
+        &self.plan
+    }
+
+    /// Returns the benchmark's tables.
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    /// Returns the kind of operation that a test is about: its first transaction.
+    pub fn main_kind(&self, test: usize) -> crate::OpKind {
+        self.kinds(test)[0]
+    }
+
+    fn kinds(&self, test: usize) -> &'static [crate::OpKind] {
+        let script = &self.plan.script;
+        let parts = script.tests[test].parts.iter();
+        lasting::kinds(parts.map(|(index, _)| script.transactions[*index].name.as_str()))
+    }
+
+    /// Returns what is known of the tables.
+    pub fn state(&self) -> LoadState {
+        LoadState::Transactions { rows: self.loaded_rows() }
+    }
+
+    fn loaded_rows(&self) -> Vec<u64> {
+        self.plan.script.tables.iter().map(|table| table.rows).collect()
+    }
+
+    /// Takes over what another process knew of the same tables, none of which was changed since its
+    /// load. Returns `false` if it knew other tables.
+    pub fn restore(&mut self, state: &LoadState) -> bool {
+        let is_same = *state == self.state();
+        self.has_just_loaded |= is_same;
+        is_same
+    }
+
+    /// Opens the connections of a step and prepares their statements.
+    ///
+    /// # Errors
+    /// The engine's own; a statement of the script that it refuses.
+    pub fn connections<E: SqlEngine>(&self, step: Step, engine: &E) -> Result<Vec<Task>, Error> {
+        match &self.plan.steps[step.number].kind {
+            TransactionsStepKind::Settle => Ok(Vec::new()),
+            TransactionsStepKind::Load => self.loaders(engine),
+            TransactionsStepKind::Index => self.indexers(engine),
+            TransactionsStepKind::Run { test, isolation, rate, .. } => {
+                let clients = self.options.clients;
+                let kind = self.main_kind(*test);
+                let mut tasks = Vec::new();
+                for client in (0..clients).filter(|client| self.options.share.has(*client)) {
+                    let runner = self.runner(step, *test, *isolation, client, engine)?;
+                    let schedule = match rate {
+                        None => Schedule::Closed,
+                        Some(rate) => Schedule::rate(*rate, client, clients),
+                    };
+                    tasks.push(Task::new(client, kind, schedule, Box::new(runner))?);
+                }
+                Ok(tasks)
+            }
+        }
+    }
+
+    /// Returns the plans of a step's statements; none from engines without plans.
+    ///
+    /// # Errors
+    /// The engine's own.
+    pub fn plans<E: SqlEngine>(&self, step: Step, engine: &E) -> Result<Vec<StatementPlan>, Error> {
+        plans_of_first_ops(engine, |capture| self.connections(step, capture))
+    }
+
+    fn load_connections(&self) -> u32 {
+        self.plan.load_connections.min(self.options.writers_max)
+    }
+
+    /// Returns the tasks that load all rows. Each loads an equal part of every table, since rows of
+    /// different tables take different times.
+    fn loaders<E: SqlEngine>(&self, engine: &E) -> Result<Vec<Task>, Error> {
+        let mut tasks = Vec::new();
+        for part in 0..self.load_connections() {
+            let client = part % self.options.clients.max(1);
+            if !self.options.share.has(client) {
+                continue;
+            }
+
+            let table_parts = self.table_parts(engine, part);
+            if table_parts.is_empty() {
+                continue;
+            }
+            let session = engine.connect()?;
+            let loader = Loader::new(session, table_parts, self.plan.load_batch.into());
+            tasks.push(Task::new(client, INSERT, Schedule::Closed, Box::new(loader))?);
+        }
+        Ok(tasks)
+    }
+
+    /// Returns the rows that one connection loads, of all tables.
+    fn table_parts<E: SqlEngine>(&self, engine: &E, connection: u32) -> Vec<TablePart> {
+        let connections = u128::from(self.load_connections());
+        let [before, after] = [connection, connection + 1].map(u128::from);
+        let mut parts = Vec::new();
+        for (number, table) in self.plan.script.tables.iter().enumerate() {
+            let rows = u128::from(table.rows);
+            let first = (rows * before / connections) as u64;
+            let end = (rows * after / connections) as u64;
+            if first < end {
+                let dialect = engine.dialect().engine();
+                let writer = RowWriter::new(table, number, self.options.seed, dialect);
+                parts.push(TablePart { writer, rows: first + 1..end + 1 });
+            }
+        }
+        parts
+    }
+
+    /// Returns the tasks that create all indexes, with the tables dealt in turn.
+    fn indexers<E: SqlEngine>(&self, engine: &E) -> Result<Vec<Task>, Error> {
+        let indexed = self.tables.iter().filter(|table| !table.indexes.is_empty());
+        let indexed: Vec<&Table> = indexed.collect();
+        let parts = (self.load_connections() as usize).min(indexed.len());
+        let mut tasks = Vec::new();
+        for part in 0..parts {
+            let client = part as u32 % self.options.clients.max(1);
+            if !self.options.share.has(client) {
+                continue;
+            }
+
+            let tables = indexed.iter().skip(part).step_by(parts);
+            let dialect = engine.dialect();
+            let statements = tables
+                .flat_map(|table| dialect.create_indexes(table, IndexStatements::Usual))
+                .collect();
+            let indexer = Indexer { session: engine.connect()?, statements, next: 0 };
+            tasks.push(Task::new(client, CREATE_INDEX, Schedule::Closed, Box::new(indexer))?);
+        }
+        Ok(tasks)
+    }
+
+    fn runner<E: SqlEngine>(
+        &self,
+        step: Step,
+        test: usize,
+        isolation: Isolation,
+        client: u32,
+        engine: &E,
+    ) -> Result<Runner<E::Session>, Error> {
+        let script = &self.plan.script;
+        let dialect = engine.dialect();
+        let mut session = engine.connect()?;
+        if let Some(level) = isolation.sql()
+            && let Some(sql) = dialect.set_isolation(level)
+        {
+            session.query(&sql)?;
+        }
+
+        let seed = self.options.seed;
+        let mut parts = Vec::new();
+        for (index, weight) in &script.tests[test].parts {
+            let mut compiler =
+                Compiler { session: &mut session, dialect, statements: self.plan.statements, seed };
+            let transaction = compiler.transaction(*index, &script.transactions[*index])?;
+            parts.push(MixPart { transaction, weight: (*weight).into() });
+        }
+        let boundaries = Boundaries::new(&mut session, dialect)?;
+
+        let [number, of_client] = [step.number as u64, client.into()];
+        let is_warm_up = u64::from(step.is_warm_up);
+        // Another nonce must not change the operations, so only the texts depend on it.
+        let texts_path = [number, of_client, is_warm_up, self.options.nonce, TEXTS];
+        let values = Values {
+            integers: vec![client.into()],
+            texts: Vec::new(),
+            choices: Random::stream(seed, &[number, of_client, is_warm_up, CHOICES]),
+            letters: Random::stream(seed, &texts_path),
+            keyed: Random::stream(seed, &[]),
+        };
+        let kinds = self.kinds(test);
+        Ok(Runner::new(session, kinds, parts, boundaries, values, script.transactions.len()))
+    }
+
+    /// Applies what the connections of a step or its warm-up did, complete or not.
+    pub fn apply(&mut self, step: usize, summaries: &Summaries) {
+        for (_, summary) in summaries {
+            if let Summary::Commits(commits) = summary {
+                self.commits.add(commits);
+            }
+        }
+
+        let kind = &self.plan.steps[step].kind;
+        match kind {
+            TransactionsStepKind::Load => self.has_just_loaded = true,
+            TransactionsStepKind::Run { .. } => self.has_just_loaded = false,
+            TransactionsStepKind::Index | TransactionsStepKind::Settle => {}
+        }
+    }
+
+    /// Runs the checks of the script. After the load, also counts the rows of each table.
+    ///
+    /// # Errors
+    /// The engine's own.
+    pub fn check<E: SqlEngine>(&self, engine: &E) -> Result<Vec<Check>, Error> {
+        let mut session = engine.connect_to_inspect()?;
+        let mut checks = Vec::new();
+        if self.has_just_loaded {
+            let tables = self.plan.script.tables.iter();
+            for table in tables.filter(|table| table.condition.is_none()) {
+                let found = session.query_i64(&format!("select count(*) from {}", table.name))?;
+                let found = found.unwrap_or(0).unsigned_abs();
+                checks.push(Check::equal(format!("rows of {}", table.name), table.rows, found));
+            }
+        }
+
+        let checks_now = self.plan.script.checks.iter();
+        for check in checks_now.filter(|check| self.has_just_loaded || !check.only_after_load) {
+            if self.commits.is_uncertain && !check.expected.committed.is_empty() {
+                let why = "a commit was not answered";
+                checks.push(Check::left_out(check.name.clone(), why));
+                continue;
+            }
+
+            let mut expected = check.expected.constant;
+            for (transaction, times) in &check.expected.committed {
+                let count = self.commits.counts.get(*transaction).copied().unwrap_or(0);
+                expected += times * i64::try_from(count).unwrap_or(i64::MAX);
+            }
+            let found = first_value(&mut session, &check.sql)?;
+            let holds = is_number(&found, expected);
+            checks.push(Check::new(check.name.clone(), expected, found, holds));
+        }
+        Ok(checks)
+    }
+}
+
+/// Returns the first value that a query returns, as text.
+fn first_value<S: Session>(session: &mut S, sql: &str) -> Result<String, Error> {
+    let rows = session.query(sql)?;
+    let first = rows.into_iter().next().and_then(|row| row.into_iter().next());
+    Ok(match first {
+        None => "no row".to_owned(),
+        Some(None) => "NULL".to_owned(),
+        Some(Some(value)) => value,
+    })
+}
+
+/// Returns whether a text is this number, perhaps with decimals that are 0.
+fn is_number(text: &str, expected: i64) -> bool {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    whole.parse() == Ok(expected) && decimals.bytes().all(|digit| digit == b'0')
+}
+
+/// Returns the description of a script's table.
+fn table(table: &ScriptTable) -> Table {
+    let mut columns = Vec::new();
+    for column in &table.columns {
+        let kind = match column.kind {
+            ScriptType::Int => DefinedType::Int4,
+            ScriptType::Bigint => DefinedType::Int8,
+            ScriptType::Decimal { digits, decimals } => DefinedType::Decimal { digits, decimals },
+            ScriptType::Char(length) => DefinedType::Char(length),
+            ScriptType::Varchar(length) => DefinedType::Text(length),
+            ScriptType::Timestamp => DefinedType::Timestamp,
+        };
+        let key_place = table.key.iter().position(|name| *name == column.name);
+        let kind = ColumnType::Defined { kind, nullable: column.nullable, key_place };
+        columns.push(Column { name: lasting::name(&column.name), kind });
+    }
+
+    let index = |(name, columns): &(String, Vec<String>)| Index {
+        name: lasting::name(name),
+        columns: columns.iter().map(|column| lasting::name(column)).collect(),
+    };
+    Table {
+        name: table.name.clone(),
+        columns,
+        indexes: table.indexes.iter().map(index).collect(),
+        partitions: None,
+    }
+}

@@ -1,0 +1,252 @@
+//! Computes integers and texts of scripts. What is known before the first operation is computed when
+//! a connection is opened.
+
+use engine::{Error, ErrorClass};
+use plan::transactions::{Number, NumberOperator, Shape, TextValue};
+
+use super::distribution::RangeSampler;
+use crate::Random;
+
+/// The syllables of `lastname`, one for each digit.
+const SYLLABLES: [&str; 10] =
+    ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
+const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// The values and the random numbers of a connection, or of the rows of a table.
+#[derive(Debug)]
+pub(super) struct Values {
+    pub(super) integers: Vec<i64>,
+    pub(super) texts: Vec<String>,
+    /// Draws integers.
+    pub(super) choices: Random,
+    /// Draws texts.
+    pub(super) letters: Random,
+    /// The streams of keys, each of which draws integers; see [`Number::At`].
+    pub(super) keyed: Random,
+}
+
+/// The computation of an integer; see [`Number`].
+#[derive(Debug)]
+pub(super) enum Computation {
+    Constant(i64),
+    Variable(usize),
+    Binary(NumberOperator, Box<[Computation; 2]>),
+    Choose(Box<[Computation; 3]>),
+    /// A random number between constant bounds.
+    Draw(Box<RangeSampler>),
+    /// A random number between two bounds that are computed.
+    DrawBetween(Box<DrawBetween>),
+    At(Box<[Computation; 2]>),
+}
+
+#[derive(Debug)]
+pub(super) struct DrawBetween {
+    shape: Shape,
+    seed: u64,
+    least: Computation,
+    most: Computation,
+}
+
+impl Computation {
+    /// Prepares a computation; `seed` gives the constants of non-uniform numbers.
+    pub(super) fn new(number: &Number, seed: u64) -> Self {
+        match number {
+            Number::Constant(value) => Self::Constant(*value),
+            Number::Variable(slot) => Self::Variable(*slot),
+            Number::Binary(operator, sides) => {
+                Self::Binary(*operator, Box::new([0, 1].map(|side| Self::new(&sides[side], seed))))
+            }
+            Number::Choose(parts) => {
+                Self::Choose(Box::new([0, 1, 2].map(|part| Self::new(&parts[part], seed))))
+            }
+            Number::At(parts) => {
+                Self::At(Box::new([0, 1].map(|part| Self::new(&parts[part], seed))))
+            }
+            Number::Draw(draw) => match (Self::new(&draw.least, seed), Self::new(&draw.most, seed))
+            {
+                (Self::Constant(least), Self::Constant(most)) => {
+                    Self::Draw(Box::new(RangeSampler::new(draw.shape, least, most, seed)))
+                }
+                (least, most) => Self::DrawBetween(Box::new(DrawBetween {
+                    shape: draw.shape,
+                    seed,
+                    least,
+                    most,
+                })),
+            },
+        }
+    }
+
+    /// Computes the value.
+    ///
+    /// # Errors
+    /// A division by 0, or a result of more than 64 bits.
+    #[inline]
+    pub(super) fn value(&self, values: &mut Values) -> Result<i64, Error> {
+        match self {
+            Self::Constant(value) => Ok(*value),
+            Self::Variable(slot) => Ok(values.integers[*slot]),
+            Self::Binary(operator, sides) => {
+                let left = sides[0].value(values)?;
+                let right = sides[1].value(values)?;
+                operator.apply(left, right).ok_or_else(|| no_result(*operator, left, right))
+            }
+            Self::Choose(parts) => {
+                let [condition, first, second] = &**parts;
+                let chosen = if condition.value(values)? != 0 { first } else { second };
+                chosen.value(values)
+            }
+            Self::At(parts) => {
+                let key = parts[0].value(values)?;
+                let stream = values.keyed.at(key.cast_unsigned());
+                let outer = std::mem::replace(&mut values.choices, stream);
+                let value = parts[1].value(values);
+                values.choices = outer;
+                value
+            }
+            Self::Draw(sampler) => Ok(sampler.draw(&mut values.choices)),
+            Self::DrawBetween(draw) => {
+                let least = draw.least.value(values)?;
+                let most = draw.most.value(values)?;
+                let sampler = RangeSampler::new(draw.shape, least, most, draw.seed);
+                Ok(sampler.draw(&mut values.choices))
+            }
+        }
+    }
+}
+
+#[cold]
+fn no_result(operator: NumberOperator, left: i64, right: i64) -> Error {
+    let operator = match operator {
+        NumberOperator::Add => "+",
+        NumberOperator::Subtract => "-",
+        NumberOperator::Multiply => "*",
+        NumberOperator::Divide => "/",
+        NumberOperator::Remainder => "%",
+        _ => "?",
+    };
+    let what = "has no result of 64 bits in the script";
+    Error::new(ErrorClass::Other, format!("`{left} {operator} {right}` {what}"))
+}
+
+/// The computation of a text; see [`TextValue`].
+#[derive(Debug)]
+pub(super) enum TextComputation {
+    Constant(String),
+    Variable(usize),
+    Letters(Computation, Computation),
+    Digits(Computation),
+    LastName(Computation),
+    Either(Computation, Box<[TextComputation; 2]>),
+}
+
+impl TextComputation {
+    /// Prepares a computation.
+    pub(super) fn new(text: &TextValue, seed: u64) -> Self {
+        match text {
+            TextValue::Constant(text) => Self::Constant(text.clone()),
+            TextValue::Variable(slot) => Self::Variable(*slot),
+            TextValue::Letters(least, most) => {
+                Self::Letters(Computation::new(least, seed), Computation::new(most, seed))
+            }
+            TextValue::Digits(count) => Self::Digits(Computation::new(count, seed)),
+            TextValue::LastName(number) => Self::LastName(Computation::new(number, seed)),
+            TextValue::Either(condition, texts) => {
+                let texts = [0, 1].map(|text| Self::new(&texts[text], seed));
+                Self::Either(Computation::new(condition, seed), Box::new(texts))
+            }
+        }
+    }
+
+    /// Appends the text to `written`.
+    ///
+    /// # Errors
+    /// Those of [`Computation::value`].
+    #[inline]
+    pub(super) fn write(&self, values: &mut Values, written: &mut String) -> Result<(), Error> {
+        match self {
+            Self::Constant(text) => written.push_str(text),
+            Self::Variable(slot) => written.push_str(&values.texts[*slot]),
+            Self::Letters(least, most) => {
+                let least = least.value(values)?.max(0).unsigned_abs();
+                let most = most.value(values)?.max(0).unsigned_abs();
+                let length = least + values.letters.below(most.saturating_sub(least) + 1);
+                for _ in 0..length {
+                    let letter = values.letters.below(LETTERS.len() as u64);
+                    written.push(char::from(LETTERS[letter as usize]));
+                }
+            }
+            Self::Digits(count) => {
+                for _ in 0..count.value(values)? {
+                    let digit = values.letters.below(10);
+                    written.push(char::from(b'0' + digit as u8));
+                }
+            }
+            Self::Either(condition, texts) => {
+                let chosen = if condition.value(values)? != 0 { &texts[0] } else { &texts[1] };
+                chosen.write(values, written)?;
+            }
+            Self::LastName(number) => {
+                let number = number.value(values)?.rem_euclid(1000) as usize;
+                for digit in [number / 100, number / 10 % 10, number % 10] {
+                    written.push_str(SYLLABLES[digit]);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values() -> Values {
+        let random = Random::stream(1, &[]);
+        Values {
+            integers: vec![7, 0],
+            texts: vec!["own".to_owned()],
+            choices: random.clone(),
+            letters: random.clone(),
+            keyed: random,
+        }
+    }
+
+    #[test]
+    fn a_last_name_has_a_syllable_for_each_digit() {
+        for (number, expected) in
+            [(371, "PRICALLYOUGHT"), (0, "BARBARBAR"), (1999, "EINGEINGEING"), (40, "BARPRESBAR")]
+        {
+            let mut written = String::new();
+            let text = TextValue::LastName(Number::Constant(number));
+            TextComputation::new(&text, 1).write(&mut values(), &mut written).unwrap();
+            assert_eq!(written, expected);
+        }
+    }
+
+    #[test]
+    fn random_texts_have_their_lengths() {
+        let bounds = [5, 9].map(Number::Constant);
+        let [least, most] = bounds;
+        let letters = TextComputation::new(&TextValue::Letters(least, most), 1);
+        let digits = TextComputation::new(&TextValue::Digits(Number::Constant(4)), 1);
+        let mut values = values();
+        let mut lengths = std::collections::BTreeSet::new();
+        for _ in 0..200 {
+            let (mut first, mut second) = (String::new(), String::new());
+            letters.write(&mut values, &mut first).unwrap();
+            digits.write(&mut values, &mut second).unwrap();
+            lengths.insert(first.len());
+            assert!(second.len() == 4 && second.bytes().all(|byte| byte.is_ascii_digit()));
+        }
+        assert_eq!(Vec::from_iter(lengths), [5, 6, 7, 8, 9]);
+    }
+
+    #[test]
+    fn a_computation_without_a_result_is_an_error() {
+        let sides = [Number::Variable(0), Number::Variable(1)];
+        let number = Number::Binary(NumberOperator::Divide, Box::new(sides));
+        let error = Computation::new(&number, 1).value(&mut values()).unwrap_err();
+        assert_eq!(error.message, "`7 / 0` has no result of 64 bits in the script");
+    }
+}
