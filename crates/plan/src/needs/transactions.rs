@@ -1,9 +1,7 @@
 //! The needs of transactions on tables of a script.
 
-use std::time::Duration;
-
-use super::{LOAD_ROWS_PER_S, WorkloadNeeds, rate_text, time_of};
-use crate::{Transactions, TransactionsStepKind};
+use super::{AssumedSpeed, LOAD_ROWS_PER_S, Speed, WorkTime, WorkloadNeeds, list_assumed};
+use crate::{Rates, Transactions, TransactionsStepKind};
 
 /// The space of a row besides its values, with its key; only for estimates.
 const ROW_OVERHEAD_BYTES: u64 = 60;
@@ -14,7 +12,7 @@ const GROWTH_BYTES_PER_S: u64 = 1_000_000;
 
 impl WorkloadNeeds for Transactions {
     /// Includes the old versions that updates leave behind, and the rows that transactions insert.
-    fn stored_bytes(&self, clients: u32) -> u64 {
+    fn stored_bytes(&self, clients: u32, _rates: &Rates, _is_compressed: bool) -> u64 {
         let rows = self.script.rows();
         let loaded = self.script.value_bytes().saturating_add(rows * ROW_OVERHEAD_BYTES);
 
@@ -26,12 +24,12 @@ impl WorkloadNeeds for Transactions {
         loaded.saturating_mul(2).saturating_add(grown)
     }
 
-    fn work_time(&self, step: usize, _clients: u32) -> Duration {
-        let rows = self.script.rows();
-        match self.steps[step].kind {
-            TransactionsStepKind::Index => time_of(rows, INDEX_ROWS_PER_S),
-            _ => time_of(rows, LOAD_ROWS_PER_S),
-        }
+    fn work_time(&self, step: usize, clients: u32, rates: &Rates) -> WorkTime {
+        let speed = match self.steps[step].kind {
+            TransactionsStepKind::Index => Speed::of(&rates.index, clients, INDEX_ROWS_PER_S),
+            _ => Speed::of(&rates.load, clients, LOAD_ROWS_PER_S),
+        };
+        speed.time_of(self.script.rows())
     }
 
     fn connections(&self, clients: u32) -> u32 {
@@ -42,7 +40,11 @@ impl WorkloadNeeds for Transactions {
         clients
     }
 
-    fn assumed_speed(&self) -> String {
-        format!("the engine loads {} rows/s", rate_text(LOAD_ROWS_PER_S))
+    fn assumed_speed(&self, rates: &Rates) -> String {
+        let speed = |verb, per_s, expected| AssumedSpeed { verb, per_s, what: "rows/s", expected };
+        list_assumed(&[
+            speed("loads", LOAD_ROWS_PER_S, &rates.load),
+            speed("indexes", INDEX_ROWS_PER_S, &rates.index),
+        ])
     }
 }
