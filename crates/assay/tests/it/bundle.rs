@@ -210,10 +210,10 @@ fn options_that_name_programs_and_passwords_stay_at_home() {
     let directory = directory.parent().unwrap().to_str().unwrap();
     let steps = "steps = [\"l.i0\"]\ntransactions = \"small\"";
     let plan = format!(
-        "repeats = 3\n{}[build.own]\npostgres = \"{directory}\"\n[config.postgres.base]\nfile = \"base.conf\"\n\
+        "repeats = 4\n{}[build.own]\npostgres = \"{directory}\"\n[config.postgres.base]\nfile = \"base.conf\"\n\
          [config.postgres.sync]\nextends = \"base\"\nset = {{ fsync = true, synchronous_commit = true, commit_delay = 100000, commit_siblings = 0, \
          \"my.size\" = \"planted-anything\", \"my.api_token\" = \"planted-token\" }}\n",
-        workload(300, 300, QUICK, steps),
+        workload(200, 200, QUICK, steps),
     );
 
     let run = place.run(&plan, &[]).expect_code(0).run_directory();
