@@ -85,7 +85,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
             args.resume = args.resume.as_deref().map(one_run).transpose()?;
             commands::run::run(&args.request(), &args.place)
         }
-        Command::Find(args) => commands::run::find(&args),
+        Command::Find(args) => commands::run::run(&args.request(), &args.place),
         Command::Augment(mut args) => {
             args.run = one_run(&args.run)?;
             commands::run::run(&args.request(), &args.place)
@@ -131,8 +131,8 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::PlanSchema => commands::install::plan_schema(),
 
         // Processes that Assay starts itself.
-        Command::Cell(args) => commands::run::cell(&args),
-        Command::Library(args) => commands::run::library(&args),
+        Command::Cell(args) => commands::processes::cell(&args),
+        Command::Library(args) => commands::processes::library(&args),
         Command::ConformCheck(args) => commands::conform::check(&args),
     }
 }

@@ -86,7 +86,7 @@ pub use model::comparison::{Across, ComparedRun, Comparison, FactorEffects, effe
 pub use model::history::HistoryView;
 pub use model::number::{moment_of_seconds, rate_text};
 pub use model::outline::{Outline, RunState};
-pub use model::text::{is_printable, terminal_text};
+pub use model::text::{file_url, is_printable, terminal_text};
 pub use plot::{PlotFiles, plots};
 pub use printers::catalog::{
     CatalogRow, ComparedSides, RunList, RunPage, SideChoice, comparison_page, list_page, paths,

@@ -15,6 +15,7 @@ pub mod import;
 pub mod init;
 pub mod install;
 pub mod ls;
+pub mod processes;
 pub mod report;
 pub mod run;
 pub mod show;
