@@ -85,7 +85,7 @@ pub use export::{
 pub use model::comparison::{Across, ComparedRun, Comparison, FactorEffects, effects_of_matrices};
 pub use model::history::HistoryView;
 pub use model::number::{moment_of_seconds, rate_text};
-pub use model::outline::{Outline, RunState};
+pub use model::outline::{ListedRun, Outline, RunState};
 pub use model::text::{file_url, is_printable, terminal_text};
 pub use plot::{PlotFiles, plots};
 pub use printers::catalog::{
@@ -93,7 +93,9 @@ pub use printers::catalog::{
     refused_page, run_page,
 };
 pub use printers::history::{ServedStep, history_page, step_page};
-pub use printers::json::{compared_json, effects_json, history_json, json_text, run_json};
+pub use printers::json::{
+    compared_json, effects_json, history_json, json_text, run_json, run_list_json,
+};
 pub use printers::markdown::escaped as markdown_escaped;
 pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
 pub use printers::terminal::bundles::{BundleCommand, BundleFacts, BundleProgram, bundle_readme};
@@ -103,6 +105,7 @@ pub use printers::terminal::comparisons::{
 };
 pub use printers::terminal::effects::{effects, effects_markdown, factors};
 pub use printers::terminal::history::{history, history_markdown};
+pub use printers::terminal::run_list::run_list;
 pub use printers::terminal::runs::{
     differences, disk_floor, metric_list, tables, tables_brief, tables_named, tables_overview,
     tables_summary, verbatim,
