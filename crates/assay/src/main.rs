@@ -121,7 +121,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
 
         Command::Import(args) => commands::import::import(&args),
 
-        Command::Fetch(args) => commands::builds::fetch(&args),
+        Command::Fetch(args) => commands::fetch::fetch(&args),
         Command::Builds(args) => commands::builds::builds(&args),
         Command::Databases(args) => commands::databases::databases(&args),
         Command::Conform(args) => commands::conform::conform(&args),

@@ -84,7 +84,7 @@ pub use export::{
 };
 pub use model::comparison::{Across, ComparedRun, Comparison, FactorEffects, effects_of_matrices};
 pub use model::history::HistoryView;
-pub use model::number::{moment_of_seconds, rate_text};
+pub use model::number::{age_text, moment_of_seconds, rate_text};
 pub use model::outline::{ListedRun, Outline, RunState};
 pub use model::text::{file_url, is_printable, terminal_text};
 pub use plot::{PlotFiles, plots};
@@ -99,7 +99,7 @@ pub use printers::json::{
 pub use printers::markdown::escaped as markdown_escaped;
 pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
 pub use printers::terminal::bundles::{BundleCommand, BundleFacts, BundleProgram, bundle_readme};
-pub use printers::terminal::columns::columns;
+pub use printers::terminal::columns::{columns, safe_columns};
 pub use printers::terminal::comparisons::{
     across, across_markdown, compared, compared_markdown, noise_floor,
 };

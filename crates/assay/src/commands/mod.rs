@@ -9,6 +9,7 @@ pub mod compare;
 pub mod conform;
 pub mod databases;
 pub mod export;
+pub mod fetch;
 pub mod history;
 pub mod host;
 pub mod import;
