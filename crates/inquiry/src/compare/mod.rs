@@ -17,10 +17,12 @@ mod steps;
 use std::path::PathBuf;
 
 use analysis::compare::{
-    BaseGroup, CompareOptions, Compared, EFFECT, Requirement, THROUGHPUT, WORK, groups_by_base,
+    BaseGroup, CompareOptions, Compared, EFFECT, Effects, Requirement, THROUGHPUT, WORK,
+    groups_by_base,
 };
 use analysis::compat::{self, Recorded};
 use analysis::distinct;
+use analysis::explain::Finding;
 use analysis::figures::{Figures, Row, Series};
 use analysis::settings::{self, RunSettings};
 use record::{RecordError, Run, RunDir};
@@ -125,7 +127,7 @@ pub fn answers(
 
 /// Compares all steps, then leaves only those to show in the figures as well. `notes` are remarks on
 /// how the runs differ.
-pub fn compared_with(
+fn compared_with(
     request: &CompareRequest,
     shown: &Run,
     figures: &mut Figures,
@@ -139,6 +141,31 @@ pub fn compared_with(
     }
 
     compared
+}
+
+/// A comparison with one base, and what explains it.
+pub struct Explained {
+    /// The comparison.
+    pub compared: Compared,
+    /// The effects of factors.
+    pub effects: Effects,
+    /// The findings, the most important first.
+    pub findings: Vec<Finding>,
+}
+
+/// Compares all steps and explains the result, then leaves only those to show in the figures as well.
+/// `notes` are remarks on how the runs differ.
+pub fn explained(
+    request: &CompareRequest,
+    shown: &Run,
+    figures: &mut Figures,
+    notes: Vec<String>,
+) -> Explained {
+    // Effects rest on all steps, of which `compared_with` leaves those to show.
+    let effects = report::effects_of_matrices(figures, &options(request, &shown.base, figures));
+    let compared = compared_with(request, shown, figures, notes);
+    let findings = analysis::explain::explain(figures, &compared);
+    Explained { compared, effects, findings }
 }
 
 /// The input of a comparison.
