@@ -10,6 +10,7 @@
 //! shelf/     the runs of a folder, and what is known of each
 //! next       the commands with which a user continues after a run
 //! page       the HTML report of runs
+//! selection  chosen cells and steps of runs, for other tools
 //! reading    runs that another process may be resuming, and the steps and targets in them
 //! ```
 //!
@@ -24,5 +25,6 @@ pub mod next;
 pub mod page;
 pub mod reading;
 pub mod search;
+pub mod selection;
 pub mod shelf;
 pub mod tune;

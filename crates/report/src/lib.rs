@@ -79,8 +79,8 @@ mod tables;
 pub use export::{
     Benchmarks, Form, HistogramLog, Judgement, JudgementOutcome, LatencyTable, ProfileForm,
     SecondTable, benchmarks, compared_csv, csv, day, effects_csv, github_annotations,
-    gitlab_report, history_csv, judgements_markdown, junit, metric_table, step_table,
-    verdict_table,
+    gitlab_report, histogram_log_name, history_csv, judgements_markdown, junit, metric_table,
+    step_table, verdict_table,
 };
 pub use model::comparison::{Across, ComparedRun, Comparison, FactorEffects, effects_of_matrices};
 pub use model::history::HistoryView;

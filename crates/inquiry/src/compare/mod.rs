@@ -359,6 +359,14 @@ fn merged(runs: &[Recorded], bases: &[Base], note: &dyn Fn(&str)) -> anyhow::Res
     Ok(shown)
 }
 
+/// Returns true if a run has a target besides its base.
+pub fn has_comparison(run: &Run) -> bool {
+    let mut targets = distinct(run.cells.iter().map(|cell| cell.key.target.as_str()));
+    let count = targets.len();
+    targets.retain(|target| *target != run.base);
+    !targets.is_empty() && targets.len() < count
+}
+
 fn refuse_single_target(runs: &[Recorded]) -> Result<(), UsageError> {
     let cells = runs.iter().flat_map(|recorded| &recorded.run.cells);
     let targets = distinct(cells.map(|cell| cell.key.target.as_str()));
