@@ -153,8 +153,8 @@ pub struct Explained {
     pub findings: Vec<Finding>,
 }
 
-/// Compares all steps and explains the result, then leaves only those to show in the figures as well.
-/// `notes` are remarks on how the runs differ.
+/// Compares all steps, leaves only those to show in the figures as well, and explains these. `notes`
+/// are remarks on how the runs differ.
 pub fn explained(
     request: &CompareRequest,
     shown: &Run,
