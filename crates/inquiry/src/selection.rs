@@ -17,7 +17,7 @@ use crate::reading::{SetAsideCounts, unknown_step};
 pub struct Selection {
     /// The run directories.
     pub directories: Vec<RunDir>,
-    /// What is recorded of the runs.
+    /// The runs as they are recorded.
     pub runs: Vec<Run>,
     /// The names of the chosen steps; empty: all.
     pub steps: Vec<String>,
