@@ -85,7 +85,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
             args.resume = args.resume.as_deref().map(one_run).transpose()?;
             commands::run::run(&args.request(), &args.place)
         }
-        Command::Find(args) => commands::run::find(&args),
+        Command::Find(args) => commands::run::run(&args.request(), &args.place),
         Command::Augment(mut args) => {
             args.run = one_run(&args.run)?;
             commands::run::run(&args.request(), &args.place)
@@ -121,7 +121,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
 
         Command::Import(args) => commands::import::import(&args),
 
-        Command::Fetch(args) => commands::builds::fetch(&args),
+        Command::Fetch(args) => commands::fetch::fetch(&args),
         Command::Builds(args) => commands::builds::builds(&args),
         Command::Databases(args) => commands::databases::databases(&args),
         Command::Conform(args) => commands::conform::conform(&args),
@@ -131,8 +131,8 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::PlanSchema => commands::install::plan_schema(),
 
         // Processes that Assay starts itself.
-        Command::Cell(args) => commands::run::cell(&args),
-        Command::Library(args) => commands::run::library(&args),
+        Command::Cell(args) => commands::processes::cell(&args),
+        Command::Library(args) => commands::processes::library(&args),
         Command::ConformCheck(args) => commands::conform::check(&args),
     }
 }

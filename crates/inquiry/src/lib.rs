@@ -8,6 +8,9 @@
 //! search/    runs until a trial is decided, and the log from which an interrupted search goes on
 //! bundle/    a finding with all that others need to repeat it, and the run that repeats it
 //! shelf/     the runs of a folder, and what is known of each
+//! next       the commands with which a user continues after a run
+//! page       the HTML report of runs
+//! selection  chosen cells and steps of runs, for other tools
 //! reading    runs that another process may be resuming, and the steps and targets in them
 //! ```
 //!
@@ -18,7 +21,10 @@
 pub mod bisect;
 pub mod bundle;
 pub mod compare;
+pub mod next;
+pub mod page;
 pub mod reading;
 pub mod search;
+pub mod selection;
 pub mod shelf;
 pub mod tune;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use analysis::distinct;
 use analysis::figures::{Figures, Row};
-use record::RunDir;
+use record::{Run, RunDir};
 use runner::failure::UsageError;
 use runner::similar::did_you_mean;
 
@@ -107,6 +107,33 @@ pub fn check_steps(figures: &Figures, wanted: &[String]) -> Result<(), UsageErro
         Some(unknown) => Err(unknown_step(unknown, steps)),
         None => Ok(()),
     }
+}
+
+/// Returns the status that engines told after each step, or only after these steps, with a heading
+/// for the step and the cell.
+///
+/// # Errors
+/// A record can't be read.
+pub fn engine_statuses(
+    directory: &RunDir,
+    run: &Run,
+    steps: &[String],
+) -> anyhow::Result<Vec<(String, String)>> {
+    let mut texts = Vec::new();
+    for cell in &run.cells {
+        for step in directory.cell(cell)?.read_steps()? {
+            let name = &step.step().name;
+            if !steps.is_empty() && !steps.contains(name) {
+                continue;
+            }
+
+            if let Some(text) = step.engine_status()? {
+                texts.push((format!("{name} of {}", cell.name()), text));
+            }
+        }
+    }
+
+    Ok(texts)
 }
 
 /// Returns the two targets of `--between`, which must be among `targets`.

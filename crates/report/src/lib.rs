@@ -79,30 +79,33 @@ mod tables;
 pub use export::{
     Benchmarks, Form, HistogramLog, Judgement, JudgementOutcome, LatencyTable, ProfileForm,
     SecondTable, benchmarks, compared_csv, csv, day, effects_csv, github_annotations,
-    gitlab_report, history_csv, judgements_markdown, junit, metric_table, step_table,
-    verdict_table,
+    gitlab_report, histogram_log_name, history_csv, judgements_markdown, junit, metric_table,
+    step_table, verdict_table,
 };
 pub use model::comparison::{Across, ComparedRun, Comparison, FactorEffects, effects_of_matrices};
 pub use model::history::HistoryView;
-pub use model::number::{moment_of_seconds, rate_text};
-pub use model::outline::{Outline, RunState};
-pub use model::text::{is_printable, terminal_text};
+pub use model::number::{age_text, moment_of_seconds, rate_text};
+pub use model::outline::{ListedRun, Outline, RunState};
+pub use model::text::{file_url, is_printable, terminal_text};
 pub use plot::{PlotFiles, plots};
 pub use printers::catalog::{
     CatalogRow, ComparedSides, RunList, RunPage, SideChoice, comparison_page, list_page, paths,
     refused_page, run_page,
 };
 pub use printers::history::{ServedStep, history_page, step_page};
-pub use printers::json::{compared_json, effects_json, history_json, json_text, run_json};
+pub use printers::json::{
+    compared_json, effects_json, history_json, json_text, run_json, run_list_json,
+};
 pub use printers::markdown::escaped as markdown_escaped;
 pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
 pub use printers::terminal::bundles::{BundleCommand, BundleFacts, BundleProgram, bundle_readme};
-pub use printers::terminal::columns::columns;
+pub use printers::terminal::columns::{columns, safe_columns};
 pub use printers::terminal::comparisons::{
     across, across_markdown, compared, compared_markdown, noise_floor,
 };
 pub use printers::terminal::effects::{effects, effects_markdown, factors};
 pub use printers::terminal::history::{history, history_markdown};
+pub use printers::terminal::run_list::run_list;
 pub use printers::terminal::runs::{
     differences, disk_floor, metric_list, tables, tables_brief, tables_named, tables_overview,
     tables_summary, verbatim,

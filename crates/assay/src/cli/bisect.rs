@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use inquiry::bisect::{BisectRequest, Candidates};
 
 use super::compare::percent_above_zero;
 use super::run::{PlaceArgs, PlanArgs};
@@ -72,4 +73,34 @@ pub struct BisectArgs {
     pub candidate: Option<String>,
     #[command(flatten)]
     pub place: PlaceArgs,
+}
+
+impl BisectArgs {
+    /// Returns the search that is asked for.
+    pub fn request(&self) -> BisectRequest {
+        BisectRequest {
+            plan: self.plan.request(),
+            candidates: self.candidates(),
+            step: self.step.clone().unwrap_or_default(),
+            metric: self.metric.clone(),
+            config: self.config.clone(),
+            threshold: self.threshold.map(|percent| percent / 100.0),
+            explores: self.explore,
+            repeats_max: self.repeats_max,
+        }
+    }
+
+    fn candidates(&self) -> Candidates {
+        let ends = self.good.clone().zip(self.bad.clone());
+        match (self.git.clone(), ends, &self.candidate, &self.good) {
+            (Some(repository), Some((good, bad)), ..) => {
+                Candidates::Commits { repository, good, bad }
+            }
+            (None, Some((good, bad)), ..) => Candidates::Releases { good, bad },
+            (_, None, Some(candidate), Some(good)) => {
+                Candidates::Builds(vec![good.clone(), candidate.clone()])
+            }
+            _ => Candidates::Builds(self.builds.clone()),
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use analysis::history::{HistoryOrder, RECENT_RUNS, history_metrics};
+use analysis::history::{HistoryOptions, HistoryOrder, LevelOptions, RECENT_RUNS, history_metrics};
 use clap::{Args, ValueEnum};
 
 use super::Format;
@@ -58,6 +58,21 @@ pub struct HistoryArgs {
     /// The output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
+}
+
+impl HistoryArgs {
+    /// Returns the options of the history that is asked for.
+    pub fn options(&self) -> HistoryOptions {
+        HistoryOptions {
+            levels: LevelOptions {
+                error_rate: self.error_rate / 100.0,
+                effect: self.threshold / 100.0,
+            },
+            order: self.by.into(),
+            metrics: self.metrics.clone(),
+            recent_runs: self.recent,
+        }
+    }
 }
 
 /// The order of points.

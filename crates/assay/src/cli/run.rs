@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use clap::Args;
 use plan::Simulate;
-use runner::{ExactRequest, LinkPipes, PlanRequest, RESULTS, RepeatsRequest, RunRequest};
+use record::RateSearch;
+use runner::{
+    CellRequest, ExactRequest, LinkPipes, PlanRequest, RESULTS, RepeatsRequest, RunRequest,
+};
 
 use super::compare::percent_above_zero;
 
@@ -228,6 +231,27 @@ pub struct FindArgs {
     pub place: PlaceArgs,
 }
 
+impl FindArgs {
+    /// Returns the run for the runner.
+    pub fn request(&self) -> RunRequest {
+        let ms = |bound: Duration| bound.as_nanos() as f64 / 1e6;
+        RunRequest {
+            plan: self.plan.request(),
+            only: self.only.clone(),
+            search: Some(RateSearch {
+                step: self.step.clone(),
+                p99_ms: self.p99.map(ms),
+                lag_ms: self.lag.map(ms),
+                rate_max: self.to,
+                tolerance: self.tolerance / 100.0,
+                // The plan has them.
+                repeats: 0,
+            }),
+            ..self.place.request()
+        }
+    }
+}
+
 /// Arguments of `augment`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
@@ -353,8 +377,19 @@ pub struct CellArgs {
 }
 
 impl CellArgs {
+    /// Returns the cell for the runner.
+    pub fn request(&self) -> CellRequest {
+        CellRequest {
+            run: self.run.clone(),
+            cell: self.cell.clone(),
+            data: self.data.clone(),
+            pipes: self.pipes(),
+            reuse: self.reuse.clone(),
+        }
+    }
+
     /// Returns the pipes of a cell that takes turns.
-    pub fn pipes(&self) -> Option<LinkPipes> {
+    fn pipes(&self) -> Option<LinkPipes> {
         let (orders, reports) = (self.orders.clone()?, self.reports.clone()?);
         Some(LinkPipes { orders, reports })
     }

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use analysis::tune::Keep;
+use analysis::tune::{Goal, Keep};
 use clap::Args;
+use inquiry::tune::TuneRequest;
 
 use super::run::{PlaceArgs, PlanArgs};
 
@@ -42,6 +43,17 @@ pub struct TuneArgs {
     pub trust: bool,
     #[command(flatten)]
     pub place: PlaceArgs,
+}
+
+impl TuneArgs {
+    /// Returns the tuning that is asked for.
+    pub fn request(&self) -> TuneRequest {
+        TuneRequest {
+            plan: self.plan.request(),
+            goal: Goal { step: self.step.clone().unwrap_or_default(), keeps: self.keep.clone() },
+            repeats_max: self.repeats_max,
+        }
+    }
 }
 
 /// Reads `qr100 >= 0.95`.

@@ -1,7 +1,7 @@
 //! `assay bisect`: finds the version or the commit that changed a step.
 
 use analysis::bisect::{BisectOutcome, ChangeEnd, Finding};
-use inquiry::bisect::{BisectRequest, Bisection, Candidates};
+use inquiry::bisect::Bisection;
 use inquiry::search::SearchPlace;
 
 use crate::cli::BisectArgs;
@@ -17,7 +17,7 @@ pub fn bisect(args: &BisectArgs) -> anyhow::Result<Exit> {
         SearchPlace { base: &base, events: &view, say: &eprint_plain, is_trusted: args.trust };
     let opened = match &args.resume {
         Some(directory) => Bisection::resume(directory, place),
-        None => Bisection::begin(&request(args), place),
+        None => Bisection::begin(&args.request(), place),
     };
     if args.predicate {
         return Ok(judge_candidate(opened));
@@ -40,29 +40,6 @@ pub fn bisect(args: &BisectArgs) -> anyhow::Result<Exit> {
     let chart = bisection.draw()?;
     print(&format!("chart: {}\n{}\n", chart.display(), bisection.directory().display()))?;
     Ok(exit_of(&outcome))
-}
-
-fn request(args: &BisectArgs) -> BisectRequest {
-    let ends = args.good.clone().zip(args.bad.clone());
-    let candidates = match (args.git.clone(), ends, &args.candidate, &args.good) {
-        (Some(repository), Some((good, bad)), ..) => Candidates::Commits { repository, good, bad },
-        (None, Some((good, bad)), ..) => Candidates::Releases { good, bad },
-        (_, None, Some(candidate), Some(good)) => {
-            Candidates::Builds(vec![good.clone(), candidate.clone()])
-        }
-        _ => Candidates::Builds(args.builds.clone()),
-    };
-
-    BisectRequest {
-        plan: args.plan.request(),
-        candidates,
-        step: args.step.clone().unwrap_or_default(),
-        metric: args.metric.clone(),
-        config: args.config.clone(),
-        threshold: args.threshold.map(|percent| percent / 100.0),
-        explores: args.explore,
-        repeats_max: args.repeats_max,
-    }
 }
 
 /// Judges the candidate of `--predicate` for `git bisect run`.

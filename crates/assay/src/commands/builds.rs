@@ -1,43 +1,11 @@
-//! `assay fetch` and `assay builds`: downloads, lists, verifies and removes builds of engines.
+//! `assay builds`: lists, shows, verifies and removes builds of engines.
 
-use builds::{Build, BuildError, Made, Manifest, Spec, Store, check_name};
-use report::{columns, moment_of_seconds, terminal_text};
-use runner::prepare::fetching::fetch_each;
+use builds::{Build, BuildError, Made, Manifest, Store};
+use report::{columns, moment_of_seconds, safe_columns};
 
-use crate::cli::{BuildsArgs, FetchArgs};
-use crate::exit::{Exit, report_error};
+use crate::cli::BuildsArgs;
+use crate::exit::Exit;
 use crate::output::print;
-
-/// Downloads builds.
-pub fn fetch(args: &FetchArgs) -> anyhow::Result<Exit> {
-    let specs = args.specs.iter().map(|text| Spec::parse(text)).collect::<Result<Vec<_>, _>>()?;
-    if let Some(name) = &args.name {
-        check_name(name)?;
-        if specs.len() > 1 {
-            let count = specs.len();
-            let message = format!("`--name {name}` names one build, but {count} specs are given");
-            return Err(BuildError::usage(message, "fetch each build by itself").into());
-        }
-    }
-
-    let mut exit = Exit::Ok;
-    let say = |line: &str| eprintln!("{line}");
-    fetch_each(&specs, args.name.as_deref(), &say, |fetched| {
-        match fetched {
-            Ok(build) => print(&format!(
-                "{}\t{} {}\t{}\n",
-                build.manifest.name,
-                build.manifest.product,
-                build.manifest.version,
-                build.path().display()
-            ))?,
-            // A failure does not keep the others from being fetched.
-            Err(error) => exit = exit.max(report_error(&error)),
-        }
-        Ok(())
-    })?;
-    Ok(exit)
-}
 
 /// Lists or verifies builds, shows one, or removes one.
 pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
@@ -124,9 +92,8 @@ fn description(build: &Build) -> String {
         lines.push(["SHA-256".to_owned(), format!("{sha256}  {path}")]);
     }
 
-    let text = columns(&lines);
     // Recipes and subjects of commits come from strangers.
-    text.lines().map(|line| format!("{}\n", terminal_text(line))).collect()
+    safe_columns(&lines)
 }
 
 /// Returns how a build was made from a commit.

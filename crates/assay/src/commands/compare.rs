@@ -2,23 +2,24 @@
 //! why. It reads only run directories.
 
 mod ci;
+mod factors;
+mod judged;
 mod printed;
 
 use analysis::compare::{BaseGroup, Compared, groups_by_base};
 use analysis::figures::Figures;
-use inquiry::compare::factors::{FactorAnswer, by_factor};
 use inquiry::compare::{
-    CompareRequest, Judged, Prepared, compared_with, gate, lines_of, open, options, prepare,
-    requirements, sources,
+    CompareRequest, Explained, Prepared, explained, open, options, prepare, sources,
 };
 use record::Run;
-use report::{Across, ComparedRun, Comparison, FactorEffects, JudgementOutcome, json_text};
+use report::{Across, ComparedRun, Comparison};
 
+use self::factors::print_factors;
+use self::judged::judge;
 use self::printed::{Printed, formatted, joined};
-use crate::cli::{CompareArgs, Format, METRIC_LIST};
-use crate::damages::exit_of_reading;
+use crate::cli::{CompareArgs, METRIC_LIST};
 use crate::exit::Exit;
-use crate::output::{eprint_line, print, print_note, style};
+use crate::output::{print, print_note, style};
 
 /// Compares the targets of some runs.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
@@ -51,34 +52,14 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     printed.extend(across);
     print(&joined(printed)?)?;
 
-    let mut exits = Vec::new();
-    let mut judgements = Vec::new();
-    for (group, compared) in groups.iter().zip(&comparisons) {
-        if !args.gate {
-            // Without a gate, only damage to the records counts.
-            exits.push(exit_of_reading(&group.figures));
-            continue;
-        }
-
-        let mut lines = lines_of(&runs.recorded, args.by_run, &shown_targets);
-        lines.retain(|line| group.name.is_none() || group.has_target(&line.key.target));
-        let figures = &group.figures;
-        let judged = gate::judge(&args.thresholds, &runs, figures, compared, &lines);
-        exits.push(print_judged(&judged));
-        judgements.extend(gate::judgements(&args.thresholds, figures, compared, &lines));
-    }
-
-    for compared in &comparisons {
-        exits.push(print_judged(&requirements::judge(&compared.requirements)));
-        judgements.extend(requirements::judgements(&compared.requirements));
-    }
+    let judged = judge(args, &runs, &shown_targets, &groups, &comparisons);
 
     let run = &runs.recorded[0].run;
     let path = run.plan.path.as_deref().unwrap_or("assay");
     let plan = ci::Plan { name: &run.name, path };
-    ci::write(args, plan, &judgements, &markdown)?;
+    ci::write(args, plan, &judged.judgements, &markdown)?;
 
-    Ok(most_telling(&exits))
+    Ok(judged.exit)
 }
 
 /// Returns the table of all targets with the base of the first group, as the format shows it; `None`
@@ -118,12 +99,8 @@ fn compare_groups(
     let mut all =
         ComparedGroups { comparisons: Vec::new(), printed: Vec::new(), markdown: String::new() };
     for BaseGroup { run, figures, .. } in groups {
-        // Effects rest on all steps, of which `compared_with` leaves those to show.
-        let options = options(request, &run.base, figures);
-        let effects = report::effects_of_matrices(figures, &options);
-        let compared = compared_with(request, run, figures, notes.to_vec());
-        let findings = analysis::explain::explain(figures, &compared);
-
+        let Explained { compared, effects, findings } =
+            explained(request, run, figures, notes.to_vec());
         let comparison = Comparison {
             run,
             runs: sources,
@@ -143,49 +120,4 @@ fn compare_groups(
     }
 
     all
-}
-
-/// Prints the effects of factors, or which there are.
-fn print_factors(
-    format: Format,
-    request: &CompareRequest,
-    runs: &[ComparedRun<'_>],
-    prepared: Prepared,
-) -> anyhow::Result<Exit> {
-    let Prepared { shown, mut figures, notes } = prepared;
-    let effects = match by_factor(request, &shown, &mut figures, notes)? {
-        FactorAnswer::Known(factors) => {
-            print(&report::factors(&factors, style()))?;
-            return Ok(Exit::Ok);
-        }
-        FactorAnswer::Effects(effects) => effects,
-    };
-
-    let shown = FactorEffects { run: &shown, runs, figures: &figures, effects: &effects };
-    print(&match format {
-        Format::Table => report::effects(&shown, style()),
-        Format::Markdown => report::effects_markdown(&shown),
-        Format::Csv => report::effects_csv(&shown),
-        Format::Json => json_text(&report::effects_json(&shown))?,
-    })?;
-    Ok(exit_of_reading(&figures))
-}
-
-/// Prints a judgement to stderr, and returns its exit code.
-fn print_judged(judged: &Judged) -> Exit {
-    for line in &judged.lines {
-        eprint_line!("{line}");
-    }
-
-    match judged.outcome {
-        JudgementOutcome::Failed => Exit::Regressed,
-        JudgementOutcome::Undecided => Exit::Invalid,
-        JudgementOutcome::Passed => Exit::Ok,
-    }
-}
-
-/// Returns the exit code that says most: what is shown to be worse outweighs what is not certain.
-fn most_telling(exits: &[Exit]) -> Exit {
-    let order = [Exit::Regressed, Exit::Invalid, Exit::Failed];
-    order.into_iter().find(|exit| exits.contains(exit)).unwrap_or(Exit::Ok)
 }

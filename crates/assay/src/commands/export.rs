@@ -2,19 +2,26 @@
 
 mod benchmarks;
 mod latencies;
+mod new_file;
 mod output;
 mod partitions;
 mod profiles;
-mod selection;
 mod tables;
+mod verdicts;
 
+use inquiry::selection::Selection;
 use report::{Form, ProfileForm};
 use runner::failure::UsageError;
 
+use self::benchmarks::write_benchmarks;
+use self::latencies::write_latencies;
+use self::partitions::write_partitions;
+use self::profiles::write_profiles;
+use self::tables::write_tables;
 use crate::cli::{ExportArgs, ExportFormat, ExportTable};
+use crate::damages::say_help_for_damage;
 use crate::exit::Exit;
-use partitions::write_partitions;
-use selection::Selection;
+use crate::output::eprint_plain;
 
 /// Writes the results of runs in the format that `args` names.
 pub fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
@@ -32,13 +39,13 @@ pub fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
     let profile_form = match args.format {
         ExportFormat::Csv => return export_tables(args, Form::Csv),
         ExportFormat::Parquet => return export_tables(args, Form::Parquet),
-        ExportFormat::Benchstat => return Selection::new(args)?.write_benchmarks(output),
-        ExportFormat::Hdr => return Selection::new(args)?.write_latencies(output),
+        ExportFormat::Benchstat => return write_benchmarks(&selected(args)?, output),
+        ExportFormat::Hdr => return write_latencies(&selected(args)?, output),
         ExportFormat::Folded => ProfileForm::Folded,
         ExportFormat::Pprof => ProfileForm::Pprof,
         ExportFormat::Firefox => ProfileForm::Firefox,
     };
-    Selection::new(args)?.write_profiles(profile_form, output)
+    write_profiles(&selected(args)?, profile_form, output)
 }
 
 /// Writes the tables that `args` names.
@@ -53,6 +60,20 @@ fn export_tables(args: &ExportArgs, form: Form) -> anyhow::Result<Exit> {
 
     match &args.partition {
         Some(directory) => write_partitions(args, form, directory),
-        None => Selection::new(args)?.write_tables(&args.tables, form, args.output.as_deref()),
+        None => write_tables(&selected(args)?, &args.tables, form, args.output.as_deref()),
     }
+}
+
+/// Returns what the arguments choose.
+fn selected(args: &ExportArgs) -> anyhow::Result<Selection> {
+    Selection::new(&args.runs, &args.steps, &args.only, eprint_plain)
+}
+
+/// Returns the exit code of an export that was written, after saying what to do about damage.
+fn exit_of(selection: &Selection) -> Exit {
+    if !selection.saw_damage() {
+        return Exit::Ok;
+    }
+    say_help_for_damage();
+    Exit::Failed
 }

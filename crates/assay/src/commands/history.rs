@@ -1,6 +1,6 @@
 //! `assay history`: since when steps changed, over all runs below a folder.
 
-use analysis::history::{HistoryOptions, LevelOptions, history};
+use analysis::history::history;
 use anyhow::Context;
 use inquiry::shelf::{HistoryRuns, read_all, run_folders};
 use report::{HistoryView, json_text, terminal_text};
@@ -15,21 +15,17 @@ use crate::output::{eprint_line, print, style};
 pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
     let mut reading = read_all(&run_folders(&args.folder));
     say_what_is_left_out(&reading);
-    keep_wanted(&mut reading, args);
+    if !args.steps.is_empty() {
+        reading.keep_steps(&args.steps);
+    }
+    if !args.plans.is_empty() {
+        reading.keep_plans(&args.plans);
+    }
     if reading.runs.is_empty() {
         return Err(nothing_to_show(args).into());
     }
 
-    let options = HistoryOptions {
-        levels: LevelOptions {
-            error_rate: args.error_rate / 100.0,
-            effect: args.threshold / 100.0,
-        },
-        order: args.by.into(),
-        metrics: args.metrics.clone(),
-        recent_runs: args.recent,
-    };
-
+    let options = args.options();
     let found = history(&reading.runs, &options);
     let folder = args.folder.display().to_string();
     let view = HistoryView {
@@ -78,27 +74,6 @@ fn say_what_is_left_out(reading: &HistoryRuns) {
             "note: {} left out: each run counts once",
             counted(reading.copies, "duplicate")
         );
-    }
-}
-
-/// Keeps the plans and steps that are asked for.
-fn keep_wanted(reading: &mut HistoryRuns, args: &HistoryArgs) {
-    if !args.steps.is_empty() {
-        for run in &mut reading.runs {
-            run.steps.retain(|step| args.steps.contains(&step.step));
-        }
-    }
-
-    if args.plans.is_empty() {
-        return;
-    }
-    let names = std::mem::take(&mut reading.names);
-    let runs = std::mem::take(&mut reading.runs);
-    for (name, run) in names.into_iter().zip(runs) {
-        if args.plans.contains(&run.plan) {
-            reading.names.push(name);
-            reading.runs.push(run);
-        }
     }
 }
 

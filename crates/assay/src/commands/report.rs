@@ -1,23 +1,21 @@
 //! `assay report`: writes the results of runs as one HTML file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use analysis::compat::{Recorded, check_repeats};
 use analysis::figures::Figures;
 use anyhow::Context;
 use inquiry::compare::{differences, with_bases};
+use inquiry::page;
 use inquiry::reading::{check_steps, figures};
 use record::{Run, RunDir};
-use report::{CellRecord, Curves, Page, PlotFiles, Source};
+use report::{Curves, Page, PlotFiles};
 use runner::failure::UsageError;
 
 use crate::cli::ReportArgs;
 use crate::damages::exit_of_reading;
 use crate::exit::Exit;
 use crate::output::{eprint_line, print, print_note};
-
-/// The report in a run's directory.
-const REPORT_FILE: &str = "report.html";
 
 /// Writes the HTML report of one or several runs.
 pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
@@ -27,7 +25,7 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     let (mut figures, curves) = figures(&directories, Curves::take)?;
     check_steps(&figures, &args.steps)?;
 
-    let mut sources = sources(&directories)?;
+    let mut sources = page::sources(&directories)?;
     if let Some(first) = sources.first_mut().filter(|_| !args.bases.is_empty()) {
         let shown = with_bases(&runs, &args.bases, &print_note)?;
         figures.settings.differences = differences(&directories, &shown)?;
@@ -35,8 +33,13 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
         first.run.bases = shown.bases;
     }
 
-    let page = Page { sources: &sources, figures: &figures, curves: &curves, notes: &notes };
-    let output = write_page(&directories[0], &page, args.output.as_deref())?;
+    let html = report::html_page(&Page {
+        sources: &sources,
+        figures: &figures,
+        curves: &curves,
+        notes: &notes,
+    });
+    let output = page::write_html(&directories[0], &html, args.output.as_deref())?;
     print(&format!("{}\n", output.display()))?;
 
     if let (Some(folder), Some(first)) = (&args.svg, sources.first()) {
@@ -45,45 +48,6 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     }
 
     Ok(exit_of_reading(&figures))
-}
-
-/// Writes the report of a run with these figures and curves into its directory. Returns the file.
-pub fn write_report(
-    directory: &RunDir,
-    figures: &Figures,
-    curves: &[Curves],
-) -> anyhow::Result<PathBuf> {
-    let sources = sources(std::slice::from_ref(directory))?;
-    write_page(directory, &Page { sources: &sources, figures, curves, notes: &[] }, None)
-}
-
-/// Writes a report to the file `output`, or into the directory of the first run. Returns the file.
-fn write_page(first: &RunDir, page: &Page<'_>, output: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let html = report::html_page(page);
-    let failed = "cannot write the report; `-o FILE` chooses another file";
-
-    if let Some(output) = output {
-        fs_err::write(output, html).context(failed)?;
-        return Ok(output.to_owned());
-    }
-
-    let folder = first.path();
-    record::replace_file(folder, REPORT_FILE, html.as_bytes()).context(failed)?;
-    Ok(folder.join(REPORT_FILE))
-}
-
-/// Returns the report of `directories` with these figures and curves.
-pub fn html_of(
-    directories: &[RunDir],
-    figures: &Figures,
-    curves: &[Curves],
-) -> anyhow::Result<String> {
-    let sources = sources(directories)?;
-    Ok(report::html_page(&Page { sources: &sources, figures, curves, notes: &[] }))
-}
-
-fn sources(directories: &[RunDir]) -> anyhow::Result<Vec<Source>> {
-    directories.iter().map(source).collect()
 }
 
 /// Writes each plot of a report to a file.
@@ -109,20 +73,4 @@ fn write_plots(
     }
 
     Ok(())
-}
-
-fn source(directory: &RunDir) -> anyhow::Result<Source> {
-    let run = directory.read_run()?;
-
-    let mut cells = Vec::new();
-    for cell in &run.cells {
-        let directory = directory.cell(cell)?;
-        // The figures report a cell that can't be read.
-        if let Ok(cell) = directory.read() {
-            let steps = directory.read_steps()?.iter().map(|step| step.step().clone()).collect();
-            cells.push(CellRecord { cell, steps });
-        }
-    }
-
-    Ok(Source { run, cells })
 }

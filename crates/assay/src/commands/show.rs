@@ -1,12 +1,15 @@
 //! `assay show`: prints the tables of a run from its directory.
 
-use analysis::{figures::Figures, settings::RunSettings};
-use inquiry::reading::{figures, keep_steps, pair_of};
+mod between;
+
+use analysis::figures::Figures;
+use inquiry::reading::{engine_statuses, figures, keep_steps};
 use record::{Run, RunDir};
 use report::{TableStyle, json_text};
 use runner::failure::UsageError;
 use runner::similar::did_you_mean;
 
+use self::between::show_between;
 use crate::cli::{Format, ShowArgs};
 use crate::damages::exit_of_reading;
 use crate::exit::Exit;
@@ -93,55 +96,4 @@ fn named_tables(
     }
 
     Ok(text)
-}
-
-/// Returns the status that engines told after each step, or only after these steps, with a heading
-/// for the step and the cell.
-fn engine_statuses(
-    directory: &RunDir,
-    run: &Run,
-    steps: &[String],
-) -> anyhow::Result<Vec<(String, String)>> {
-    let mut texts = Vec::new();
-    for cell in &run.cells {
-        for step in directory.cell(cell)?.read_steps()? {
-            let name = &step.step().name;
-            if !steps.is_empty() && !steps.contains(name) {
-                continue;
-            }
-
-            if let Some(text) = step.engine_status()? {
-                texts.push((format!("{name} of {}", cell.name()), text));
-            }
-        }
-    }
-
-    Ok(texts)
-}
-
-/// Prints how the settings of two targets of a run differ.
-fn show_between(
-    directory: &RunDir,
-    pair: &[String],
-    format: Format,
-    style: TableStyle,
-) -> anyhow::Result<Exit> {
-    let of_run = RunSettings::read(directory)?;
-    let (a, b) = pair_of(pair, of_run.targets())?;
-    let settings = of_run.between(a, b);
-
-    let text = match format {
-        Format::Table => report::differences(&settings, style),
-        Format::Json => json_text(&analysis::settings_json(&settings))?,
-        Format::Csv | Format::Markdown => {
-            return Err(UsageError::new(
-                "`--between` needs `--format table` or `--format json`",
-                Some("remove `--format`, or choose one of these".into()),
-            )
-            .into());
-        }
-    };
-
-    print(&text)?;
-    Ok(Exit::Ok)
 }

@@ -1,8 +1,8 @@
 //! `assay tune`: finds the smallest configuration that is shown to be better than the base.
 
-use analysis::tune::{Goal, TuneOutcome};
+use analysis::tune::TuneOutcome;
 use inquiry::search::{Deadline, SearchPlace};
-use inquiry::tune::{TuneRequest, Tuning};
+use inquiry::tune::Tuning;
 
 use crate::cli::TuneArgs;
 use crate::exit::Exit;
@@ -18,7 +18,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<Exit> {
         SearchPlace { base: &base, events: &view, say: &eprint_plain, is_trusted: args.trust };
     let mut tuning = match &args.resume {
         Some(directory) => Tuning::resume(directory, place)?,
-        None => Tuning::begin(&request(args), place)?,
+        None => Tuning::begin(&args.request(), place)?,
     };
 
     let Some(outcome) = tuning.search(deadline)? else {
@@ -30,12 +30,4 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<Exit> {
     print(&tuning.view().answer(&outcome))?;
     print(&format!("{}\n", tuning.directory().display()))?;
     Ok(if matches!(outcome, TuneOutcome::Better { .. }) { Exit::Ok } else { Exit::Invalid })
-}
-
-fn request(args: &TuneArgs) -> TuneRequest {
-    TuneRequest {
-        plan: args.plan.request(),
-        goal: Goal { step: args.step.clone().unwrap_or_default(), keeps: args.keep.clone() },
-        repeats_max: args.repeats_max,
-    }
 }

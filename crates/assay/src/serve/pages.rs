@@ -6,6 +6,7 @@ use analysis::compare::{CompareOptions, EFFECT, Effects, compare, costs};
 use analysis::compat::{Incomparable, Recorded, RunTarget, by_pair};
 use analysis::explain::explain;
 use analysis::figures::Series;
+use inquiry::page;
 use inquiry::reading::{figures, read_until_stable};
 use inquiry::shelf::{Index, IndexedRun};
 use record::RunDir;
@@ -16,7 +17,6 @@ use report::{
 
 use super::query::Query;
 use super::step_history::step_history;
-use crate::commands::report::html_of;
 use crate::http::{Content, HTML};
 
 /// The number of runs on a page.
@@ -164,7 +164,7 @@ fn report_of(run: &IndexedRun) -> anyhow::Result<String> {
     read_until_stable(&[&run.path], || {
         let directories = [RunDir::open(&run.path)?];
         let (figures, curves) = figures(&directories, Curves::take)?;
-        html_of(&directories, &figures, &curves)
+        page::html_of(&directories[0], &figures, &curves)
     })
 }
 

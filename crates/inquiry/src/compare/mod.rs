@@ -17,10 +17,12 @@ mod steps;
 use std::path::PathBuf;
 
 use analysis::compare::{
-    BaseGroup, CompareOptions, Compared, EFFECT, Requirement, THROUGHPUT, WORK, groups_by_base,
+    BaseGroup, CompareOptions, Compared, EFFECT, Effects, Requirement, THROUGHPUT, WORK,
+    groups_by_base,
 };
 use analysis::compat::{self, Recorded};
 use analysis::distinct;
+use analysis::explain::Finding;
 use analysis::figures::{Figures, Row, Series};
 use analysis::settings::{self, RunSettings};
 use record::{RecordError, Run, RunDir};
@@ -125,7 +127,7 @@ pub fn answers(
 
 /// Compares all steps, then leaves only those to show in the figures as well. `notes` are remarks on
 /// how the runs differ.
-pub fn compared_with(
+fn compared_with(
     request: &CompareRequest,
     shown: &Run,
     figures: &mut Figures,
@@ -139,6 +141,31 @@ pub fn compared_with(
     }
 
     compared
+}
+
+/// A comparison with one base, and what explains it.
+pub struct Explained {
+    /// The comparison.
+    pub compared: Compared,
+    /// The effects of factors.
+    pub effects: Effects,
+    /// The findings, the most important first.
+    pub findings: Vec<Finding>,
+}
+
+/// Compares all steps, leaves only those to show in the figures as well, and explains these. `notes`
+/// are remarks on how the runs differ.
+pub fn explained(
+    request: &CompareRequest,
+    shown: &Run,
+    figures: &mut Figures,
+    notes: Vec<String>,
+) -> Explained {
+    // Effects rest on all steps, of which `compared_with` leaves those to show.
+    let effects = report::effects_of_matrices(figures, &options(request, &shown.base, figures));
+    let compared = compared_with(request, shown, figures, notes);
+    let findings = analysis::explain::explain(figures, &compared);
+    Explained { compared, effects, findings }
 }
 
 /// The input of a comparison.
@@ -330,6 +357,14 @@ fn merged(runs: &[Recorded], bases: &[Base], note: &dyn Fn(&str)) -> anyhow::Res
     }
 
     Ok(shown)
+}
+
+/// Returns true if a run has a target besides its base.
+pub fn has_comparison(run: &Run) -> bool {
+    let mut targets = distinct(run.cells.iter().map(|cell| cell.key.target.as_str()));
+    let count = targets.len();
+    targets.retain(|target| *target != run.base);
+    !targets.is_empty() && targets.len() < count
 }
 
 fn refuse_single_target(runs: &[Recorded]) -> Result<(), UsageError> {

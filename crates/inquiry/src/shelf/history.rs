@@ -26,6 +26,27 @@ pub struct HistoryRuns {
     pub records_read: usize,
 }
 
+impl HistoryRuns {
+    /// Keeps only these steps of all runs.
+    pub fn keep_steps(&mut self, steps: &[String]) {
+        for run in &mut self.runs {
+            run.steps.retain(|step| steps.contains(&step.step));
+        }
+    }
+
+    /// Keeps only the runs of these plans.
+    pub fn keep_plans(&mut self, plans: &[String]) {
+        let names = std::mem::take(&mut self.names);
+        let runs = std::mem::take(&mut self.runs);
+        for (name, run) in names.into_iter().zip(runs) {
+            if plans.contains(&run.plan) {
+                self.names.push(name);
+                self.runs.push(run);
+            }
+        }
+    }
+}
+
 /// The outcome of reading a run.
 enum ReadRun {
     Kept(RunSummary),

@@ -19,4 +19,4 @@ mod results;
 pub use folders::{RunFolder, run_folders, runs_in};
 pub use history::{HistoryRuns, read_all};
 pub use index::{Index, IndexedRun, careful};
-pub use results::{RunResults, name, outline, results};
+pub use results::{RunResults, listed};

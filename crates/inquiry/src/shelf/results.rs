@@ -9,7 +9,7 @@ use std::path::Path;
 use analysis::figures::Series;
 use analysis::history::{Brief, RecordSums, RunSummary, summarize};
 use record::{RunDir, open_regular};
-use report::{Outline, result_in_brief};
+use report::{ListedRun, Outline, result_in_brief};
 
 use super::folders::SUMMARY_FILE;
 use crate::reading::{figures, read_until_stable};
@@ -60,6 +60,20 @@ pub fn results(path: &Path) -> anyhow::Result<RunResults> {
         brief: summary.brief.clone().map(|brief| brief.text).unwrap_or_default(),
         summary,
     })
+}
+
+/// Reads what a list shows of a run.
+pub fn listed(path: &Path) -> ListedRun {
+    let outline = outline(path).map_err(|error| format!("{error:#}"));
+    let result = match &outline {
+        Ok(_) => match results(path) {
+            Ok(results) => Ok(results.brief),
+            Err(error) => Err(format!("{error:#}")),
+        },
+        Err(why) => Err(why.clone()),
+    };
+
+    ListedRun { name: name(path), path: path.to_owned(), outline, result }
 }
 
 /// Returns whether a summary was made of the record with these checksums.

@@ -4,6 +4,7 @@
 
 use std::io::{self, Write};
 
+use analysis::figures::Row;
 use record::LatencyLine;
 
 /// A writer of the log of a cell.
@@ -83,4 +84,21 @@ impl<W: Write> HistogramLog<W> {
 
 fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
+}
+
+/// Returns the file name of the log of a cell: `pg17.base-c8-r1.hlog`, after its run if there are
+/// several.
+pub fn histogram_log_name(row: &Row, of_several_runs: bool) -> String {
+    let run = if of_several_runs { format!("run{}-", row.run + 1) } else { String::new() };
+    let variant = match &row.cell.variant {
+        Some(variant) => format!("-{variant}"),
+        None => String::new(),
+    };
+    let name = format!(
+        "{run}{}{variant}-c{}-r{}.hlog",
+        row.cell.target, row.cell.clients, row.cell.repeat
+    );
+
+    let in_names = |letter: char| letter.is_alphanumeric() || "._-".contains(letter);
+    name.replace(|letter| !in_names(letter), "-")
 }

@@ -19,7 +19,7 @@ mod verdicts;
 
 pub use benchmarks::{Benchmarks, benchmarks};
 pub use effects::effects_csv;
-pub use histogram_log::HistogramLog;
+pub use histogram_log::{HistogramLog, histogram_log_name};
 pub use history::history_csv;
 pub use judgements::{
     Judgement, JudgementOutcome, github_annotations, gitlab_report, judgements_markdown, junit,

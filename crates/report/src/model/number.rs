@@ -1,5 +1,7 @@
 //! Formats numbers, shares and times.
 
+use std::time::Duration;
+
 pub(crate) use words::fixed;
 use words::{Decimals, grouped};
 
@@ -115,6 +117,17 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
+/// Formats an age in one unit: `45 s`, `10 min`, `3 h`, `3 days`.
+pub fn age_text(age: Duration) -> String {
+    let seconds = age.as_secs();
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
 /// Formats a time: `2026-11-21 19:02:11 UTC`.
 pub(crate) fn moment(unix_ns: u64) -> String {
     match jiff::Timestamp::from_nanosecond(i128::from(unix_ns)) {
@@ -171,6 +184,12 @@ mod tests {
     fn sizes_have_binary_units_and_three_digits() {
         let texts = [0, 512, 2048, 4 << 20, 25_276_502_016, 1023 << 40].map(bytes);
         assert_eq!(texts, ["0 B", "512 B", "2 KiB", "4 MiB", "23.5 GiB", "1,023 TiB"]);
+    }
+
+    #[test]
+    fn an_age_has_one_unit() {
+        let texts = [119, 600, 3 * 3600, 3 * 86_400].map(|s| age_text(Duration::from_secs(s)));
+        assert_eq!(texts, ["119 s", "10 min", "3 h", "3 days"]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The outline of a run in a list: from `run.json` alone, without the figures.
 
+use std::path::PathBuf;
+
 use analysis::compat::Work;
 use analysis::distinct;
 use record::{Run, Status};
@@ -44,7 +46,7 @@ impl RunState {
     }
 }
 
-/// A run in a list.
+/// The outline of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outline {
     /// The plan's name.
@@ -99,5 +101,25 @@ impl Outline {
     pub fn started(&self) -> String {
         let to_the_second = moment(self.started_unix_ns);
         to_the_second.get(..16).unwrap_or(&to_the_second).to_owned()
+    }
+}
+
+/// A run in a list.
+#[derive(Clone, Debug)]
+pub struct ListedRun {
+    /// The name of its directory.
+    pub name: String,
+    /// The path of its directory.
+    pub path: PathBuf,
+    /// The outline of `run.json`, or why it can't be read.
+    pub outline: Result<Outline, String>,
+    /// The result in a few words, or why the figures can't be read.
+    pub result: Result<String, String>,
+}
+
+impl ListedRun {
+    /// Returns true if all of the run could be read.
+    pub fn is_readable(&self) -> bool {
+        self.outline.is_ok() && self.result.is_ok()
     }
 }

@@ -4,6 +4,8 @@
 //! of a terminal, hide text or reach a browser's parser as a control character. Each printer calls
 //! one of these functions for each text that Assay did not write itself.
 
+use std::path::Path;
+
 /// Makes text of other sources safe to print. Removes control characters and marks that change the
 /// direction of writing, so that a server's message or a name can't move the cursor, color the
 /// screen or hide text. Line breaks and tabs become spaces.
@@ -36,4 +38,18 @@ pub(crate) fn clean(text: &str) -> String {
             _ => printable(letter),
         })
         .collect()
+}
+
+/// Returns the URL of a file, which a terminal can open: a space in a path would end it.
+pub fn file_url(path: &Path) -> String {
+    let mut url = "file://".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'~' => url.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => url.push(char::from(*byte)),
+            byte => url += &format!("%{byte:02X}"),
+        }
+    }
+
+    url
 }

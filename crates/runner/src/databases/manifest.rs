@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use builds::hash;
@@ -97,6 +98,36 @@ impl Manifest {
     pub fn part(&self, name: &str) -> Option<&str> {
         let part = self.key.iter().find(|part| part.name == name)?;
         Some(&part.value)
+    }
+
+    /// Returns the time since the database was kept.
+    pub fn age(&self) -> Duration {
+        let made = UNIX_EPOCH + Duration::from_nanos(self.made_unix_ns);
+        SystemTime::now().duration_since(made).unwrap_or_default()
+    }
+
+    /// Returns the load of the database in words: `insert, 20000 rows, 1 clients, seed 1`.
+    pub fn workload_text(&self) -> String {
+        let mut text = self.part("workload").unwrap_or("?").to_owned();
+        for name in ["keys", "rows", "clients"] {
+            if let Some(value) = self.part(name) {
+                text += &format!(", {value} {name}");
+            }
+        }
+
+        text + &format!(", seed {}", self.part("seed").unwrap_or("?"))
+    }
+
+    /// Returns the options of the config that loaded the database, in words; `-` without any.
+    pub fn config_text(&self) -> String {
+        let mut options = Vec::new();
+        for part in &self.key {
+            if let Some(option) = part.name.strip_prefix("config.") {
+                options.push(format!("{option}={}", part.value));
+            }
+        }
+
+        if options.is_empty() { "-".to_owned() } else { options.join(" ") }
     }
 
     pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {

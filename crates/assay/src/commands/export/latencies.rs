@@ -5,34 +5,36 @@ use std::path::Path;
 
 use analysis::figures::Row;
 use fs_err::File;
+use inquiry::selection::Selection;
 use record::{StepReader, StepState};
-use report::HistogramLog;
+use report::{HistogramLog, histogram_log_name};
 use runner::failure::UsageError;
 
-use super::output::NewFile;
-use super::selection::Selection;
+use super::exit_of;
+use super::new_file::NewFile;
 use crate::exit::Exit;
 use crate::output::{eprint_line, print};
 
-impl Selection {
-    /// Writes a log for each cell.
-    pub(super) fn write_latencies(&self, output: Option<&Path>) -> anyhow::Result<Exit> {
-        let Some(directory) = output else {
-            return Err(UsageError::new(
-                "`--format hdr` needs a directory, since it writes one file per cell",
-                Some("name a directory: `-o DIR`".into()),
-            )
-            .into());
-        };
+/// Writes a log for each cell.
+pub(super) fn write_latencies(
+    selection: &Selection,
+    output: Option<&Path>,
+) -> anyhow::Result<Exit> {
+    let Some(directory) = output else {
+        return Err(UsageError::new(
+            "`--format hdr` needs a directory, since it writes one file per cell",
+            Some("name a directory: `-o DIR`".into()),
+        )
+        .into());
+    };
 
-        fs_err::create_dir_all(directory)?;
-        let mut logs = Logs { directory, of_several_runs: self.runs.len() > 1, current: None };
-        self.each(|step, row| logs.add(step, &row))?;
-        logs.end()?;
+    fs_err::create_dir_all(directory)?;
+    let mut logs = Logs { directory, of_several_runs: selection.runs.len() > 1, current: None };
+    selection.each(|step, row| logs.add(step, &row))?;
+    logs.end()?;
 
-        print(&format!("{}\n", directory.display()))?;
-        Ok(self.exit())
-    }
+    print(&format!("{}\n", directory.display()))?;
+    Ok(exit_of(selection))
 }
 
 /// Writes the logs of cells, one after the other. The steps of a cell must be added together.
@@ -57,7 +59,7 @@ impl Logs<'_> {
         }
 
         let started = step.step().started_unix_ns;
-        let name = self.name(row);
+        let name = histogram_log_name(row, self.of_several_runs);
         // Rows come in the order of their cells, so each log is written at once.
         if self.current.as_ref().is_none_or(|open| open.name != name) {
             self.end()?;
@@ -92,21 +94,5 @@ impl Logs<'_> {
             file.keep()?;
         }
         Ok(())
-    }
-
-    /// Returns the file name of a cell: `pg17.base-c8-r1.hlog`.
-    fn name(&self, row: &Row) -> String {
-        let run = if self.of_several_runs { format!("run{}-", row.run + 1) } else { String::new() };
-        let variant = match &row.cell.variant {
-            Some(variant) => format!("-{variant}"),
-            None => String::new(),
-        };
-        let name = format!(
-            "{run}{}{variant}-c{}-r{}.hlog",
-            row.cell.target, row.cell.clients, row.cell.repeat
-        );
-
-        let in_names = |letter: char| letter.is_alphanumeric() || "._-".contains(letter);
-        name.replace(|letter| !in_names(letter), "-")
     }
 }

@@ -4,15 +4,18 @@
 use std::path::Path;
 
 use analysis::distinct;
-use record::{RecordError, Run};
+use inquiry::compare::has_comparison;
+use inquiry::selection::Selection;
+use record::RecordError;
 use report::Form;
 use runner::failure::{Errors, UsageError};
 
+use super::exit_of;
 use super::output::{file_name, write_file};
-use super::selection::Selection;
+use super::tables::{read_figures, write_table};
 use crate::cli::{ExportArgs, ExportTable};
 use crate::exit::{Exit, report_error};
-use crate::output::print;
+use crate::output::{eprint_plain, print};
 
 /// Writes the tables of each run into a directory that many runs share. Leaves out runs that can't
 /// be read, with an error.
@@ -24,7 +27,7 @@ pub(super) fn write_partitions(
     let mut errors = Vec::new();
     let mut readable: Vec<(&Path, Selection)> = Vec::new();
     for path in &args.runs {
-        let selection = match Selection::whole_run(path) {
+        let selection = match Selection::whole_run(path, eprint_plain) {
             Ok(selection) => selection,
             Err(error) => {
                 errors.push(left_out(path, error.into()));
@@ -49,7 +52,7 @@ pub(super) fn write_partitions(
     let mut exit = Exit::Ok;
     let mut is_written = false;
     for (path, selection) in readable {
-        match selection.write_partition(&args.tables, form, directory) {
+        match write_partition(&selection, &args.tables, form, directory) {
             Ok(()) => is_written = true,
             Err(error) if error.chain().any(|cause| cause.is::<RecordError>()) => {
                 errors.push(left_out(path, error));
@@ -57,7 +60,7 @@ pub(super) fn write_partitions(
             Err(error) => return Err(error),
         }
 
-        exit = exit.max(selection.exit());
+        exit = exit.max(exit_of(&selection));
     }
 
     if !is_written {
@@ -79,51 +82,41 @@ fn left_out(path: &Path, error: anyhow::Error) -> anyhow::Error {
     error.context(format!("run `{}` is left out", path.display()))
 }
 
-/// Returns true if a run has a target besides its base.
-fn has_comparison(run: &Run) -> bool {
-    let mut targets = distinct(run.cells.iter().map(|cell| cell.key.target.as_str()));
-    let count = targets.len();
-    targets.retain(|target| *target != run.base);
-    !targets.is_empty() && targets.len() < count
-}
+/// Writes the tables of the only run, one file for each table and engine.
+fn write_partition(
+    selection: &Selection,
+    tables: &[ExportTable],
+    form: Form,
+    directory: &Path,
+) -> anyhow::Result<()> {
+    let run = &selection.runs[0];
+    let mut tables = match tables {
+        [] => vec![ExportTable::Steps, ExportTable::Metrics, ExportTable::Verdicts],
+        tables => tables.to_owned(),
+    };
 
-impl Selection {
-    /// Writes the tables of the only run, one file for each table and engine.
-    fn write_partition(
-        &self,
-        tables: &[ExportTable],
-        form: Form,
-        directory: &Path,
-    ) -> anyhow::Result<()> {
-        let run = &self.runs[0];
-        let mut tables = match tables {
-            [] => vec![ExportTable::Steps, ExportTable::Metrics, ExportTable::Verdicts],
-            tables => tables.to_owned(),
-        };
-
-        // A run without anything to compare still has its other tables.
-        if !has_comparison(run) {
-            tables.retain(|table| *table != ExportTable::Verdicts);
-        }
-
-        let figures = self.figures(&tables)?;
-        let engines = distinct(run.targets.iter().map(|target| target.engine.as_str()));
-        let file = file_name(&run.id, form);
-        for table in tables {
-            for engine in &engines {
-                let directory = directory
-                    .join(format!("table={}", table.name()))
-                    // A record may name anything, which must not lead elsewhere.
-                    .join(format!("engine={}", engine.replace(['/', '\0'], "_")))
-                    .join(format!("date={}", report::day(run.started_unix_ns)));
-
-                fs_err::create_dir_all(&directory)?;
-                write_file(&directory.join(&file), |sink| {
-                    self.write_table((table, form), &figures, Some(engine), sink)
-                })?;
-            }
-        }
-
-        Ok(())
+    // A run without anything to compare still has its other tables.
+    if !has_comparison(run) {
+        tables.retain(|table| *table != ExportTable::Verdicts);
     }
+
+    let figures = read_figures(selection, &tables)?;
+    let engines = distinct(run.targets.iter().map(|target| target.engine.as_str()));
+    let file = file_name(&run.id, form);
+    for table in tables {
+        for engine in &engines {
+            let directory = directory
+                .join(format!("table={}", table.name()))
+                // A record may name anything, which must not lead elsewhere.
+                .join(format!("engine={}", engine.replace(['/', '\0'], "_")))
+                .join(format!("date={}", report::day(run.started_unix_ns)));
+
+            fs_err::create_dir_all(&directory)?;
+            write_file(&directory.join(&file), |sink| {
+                write_table(selection, (table, form), &figures, Some(engine), sink)
+            })?;
+        }
+    }
+
+    Ok(())
 }

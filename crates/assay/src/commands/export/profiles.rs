@@ -7,61 +7,59 @@ use analysis::{
     figures::{Figures, ProfiledStep},
 };
 use inquiry::reading;
+use inquiry::selection::Selection;
 use report::ProfileForm;
 use runner::failure::UsageError;
+use words::CellKind;
 
 use super::output::write_to;
-use super::selection::Selection;
 use crate::damages::exit_of_reading;
 use crate::exit::Exit;
 use crate::output::eprint_line;
-use words::CellKind;
 
-impl Selection {
-    /// Writes the profiles of all selected steps into one file.
-    pub(super) fn write_profiles(
-        &self,
-        form: ProfileForm,
-        output: Option<&Path>,
-    ) -> anyhow::Result<Exit> {
-        let (mut figures, _) = reading::figures(&self.directories, |row| {
-            row.series = analysis::figures::Series::default();
-        })?;
-        let exit = exit_of_reading(&figures);
+/// Writes the profiles of all selected steps into one file.
+pub(super) fn write_profiles(
+    selection: &Selection,
+    form: ProfileForm,
+    output: Option<&Path>,
+) -> anyhow::Result<Exit> {
+    let (mut figures, _) = reading::figures(&selection.directories, |row| {
+        row.series = analysis::figures::Series::default();
+    })?;
+    let exit = exit_of_reading(&figures);
 
-        // As in a comparison, warm-ups only count if they are asked for.
-        figures
-            .profiled
-            .retain(|step| self.has(&step.row) && (step.row.reported || !self.steps.is_empty()));
-        if figures.profiled.is_empty() {
-            return Err(self.without_profiles().into());
-        }
-        warn_of_left_out(&figures);
+    // As in a comparison, warm-ups only count if they are asked for.
+    figures.profiled.retain(|step| {
+        selection.has(&step.row) && (step.row.reported || !selection.steps.is_empty())
+    });
+    if figures.profiled.is_empty() {
+        return Err(without_profiles(selection).into());
+    }
+    warn_of_left_out(&figures);
 
-        let profiles = analysis::compare::merged_profiles(&figures);
-        if profiles.is_empty() {
-            eprint_line!("error: no selected step has a profile, so nothing was written");
-            return Ok(Exit::Invalid);
-        }
-
-        let is_binary = form == ProfileForm::Pprof;
-        write_to(output, form.file_name(), is_binary, |sink| Ok(form.write(&profiles, sink)?))?;
-        Ok(exit)
+    let profiles = analysis::compare::merged_profiles(&figures);
+    if profiles.is_empty() {
+        eprint_line!("error: no selected step has a profile, so nothing was written");
+        return Ok(Exit::Invalid);
     }
 
-    /// Returns the error that no profiled step is selected, with the profiled cells.
-    fn without_profiles(&self) -> UsageError {
-        let cells = self.runs.iter().flat_map(|run| &run.cells);
-        let profiled = cells.filter(|cell| cell.key.kind == CellKind::Profiled);
-        let names = distinct(profiled.map(|cell| format!("`{}`", cell.name())));
+    let is_binary = form == ProfileForm::Pprof;
+    write_to(output, form.file_name(), is_binary, |sink| Ok(form.write(&profiles, sink)?))?;
+    Ok(exit)
+}
 
-        let help = if names.is_empty() {
-            "`assay run --resume RUN --profile` adds profiles to a run".into()
-        } else {
-            format!("profiled cells: {}", names.join(", "))
-        };
-        UsageError::new("no profiled step is selected", Some(help))
-    }
+/// Returns the error that no profiled step is selected, with the profiled cells.
+fn without_profiles(selection: &Selection) -> UsageError {
+    let cells = selection.runs.iter().flat_map(|run| &run.cells);
+    let profiled = cells.filter(|cell| cell.key.kind == CellKind::Profiled);
+    let names = distinct(profiled.map(|cell| format!("`{}`", cell.name())));
+
+    let help = if names.is_empty() {
+        "`assay run --resume RUN --profile` adds profiles to a run".into()
+    } else {
+        format!("profiled cells: {}", names.join(", "))
+    };
+    UsageError::new("no profiled step is selected", Some(help))
 }
 
 /// Warns about steps whose profiles don't count.

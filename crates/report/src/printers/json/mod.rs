@@ -6,6 +6,7 @@
 mod effects;
 mod history;
 mod run;
+mod run_list;
 mod text;
 
 use analysis::{
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 pub use effects::effects_json;
 pub use history::history_json;
 pub use run::run_json;
+pub use run_list::run_list_json;
 pub use text::json_text;
 
 use crate::model::comparison::{ComparedRun, Comparison, mean_of, pairing_name};

@@ -1,5 +1,7 @@
 //! Lists for a terminal.
 
+use crate::model::text::terminal_text;
+
 /// Returns lines in aligned columns.
 pub fn columns<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
     let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
@@ -17,4 +19,11 @@ pub fn columns<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Returns lines in aligned columns, without what a terminal would obey: some of the text comes from
+/// strangers.
+pub fn safe_columns<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
+    let text = columns(lines);
+    text.lines().map(|line| format!("{}\n", terminal_text(line))).collect()
 }

@@ -7,6 +7,7 @@
 //! * [`runs`]: what `assay show` and the end of `assay run` print
 //! * [`comparisons`], [`effects`]: what `assay compare` prints
 //! * [`bundles`]: the bug report that `assay bundle` writes
+//! * [`run_list`]: what `assay ls` prints
 //! * `bisections`: the table of `assay bisect`, and [`columns`] for lists
 //! * [`writer`]: paragraphs, wrapped and colored
 //! * [`layout`]: the widths of columns, and where wide tables are split
@@ -18,5 +19,6 @@ pub(crate) mod comparisons;
 pub(crate) mod effects;
 pub(crate) mod history;
 mod layout;
+pub(crate) mod run_list;
 pub(crate) mod runs;
 pub(crate) mod writer;

@@ -1,38 +1,45 @@
-//! The runs and steps that an export reads.
+//! Runs, and the cells and steps of them that were chosen.
 
 use std::cell::Cell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use analysis::compat::{Recorded, refuse_copies};
-use analysis::figures::Row;
-use inquiry::reading::{SetAsideCounts, unknown_step};
+use analysis::figures::{Row, Series};
 use record::{RecordError, Run, RunDir, StepReader, StepState};
+use report::terminal_text;
 use runner::failure::UsageError;
 use runner::matrix::only::CellFilters;
 
-use crate::cli::ExportArgs;
-use crate::damages::say_help_for_damage;
-use crate::exit::Exit;
-use crate::output::eprint_line;
+use crate::compare::{self, Answer, CompareRequest};
+use crate::reading::{SetAsideCounts, unknown_step};
 
-/// The runs and steps to export.
-pub(super) struct Selection {
-    pub(super) directories: Vec<RunDir>,
-    pub(super) runs: Vec<Run>,
-    /// Names of steps; empty: all.
-    pub(super) steps: Vec<String>,
+/// Runs, and the cells and steps of them that were chosen.
+pub struct Selection {
+    /// The run directories.
+    pub directories: Vec<RunDir>,
+    /// The runs as they are recorded.
+    pub runs: Vec<Run>,
+    /// The names of the chosen steps; empty: all.
+    pub steps: Vec<String>,
     only: CellFilters,
-    /// A step was damaged.
-    pub(super) saw_damage: Cell<bool>,
+    /// Gets a line for each step that is damaged.
+    say: fn(&str),
+    saw_damage: Cell<bool>,
 }
 
 impl Selection {
-    /// Selects what the arguments name.
+    /// Chooses steps of some runs, all of them if none is named, of the cells that match the filters.
+    /// `say` gets a line for each of them that turns out to be damaged.
     ///
     /// # Errors
-    /// A run is given twice or can't be read, or no run has a step that is named.
-    pub(super) fn new(args: &ExportArgs) -> anyhow::Result<Self> {
-        let opened: Result<Vec<_>, _> = args.runs.iter().map(RunDir::open).collect();
+    /// A run is given twice or can't be read, no cell matches, or no run has a step that is named.
+    pub fn new(
+        runs: &[PathBuf],
+        steps: &[String],
+        filters: &[String],
+        say: fn(&str),
+    ) -> anyhow::Result<Self> {
+        let opened: Result<Vec<_>, _> = runs.iter().map(RunDir::open).collect();
         let directories = opened?;
 
         // Nobody would notice in a table that a measurement counts twice.
@@ -45,8 +52,9 @@ impl Selection {
         let selection = Self {
             directories,
             runs,
-            steps: args.steps.clone(),
-            only: CellFilters::new(&args.only, &cells)?,
+            steps: steps.to_owned(),
+            only: CellFilters::new(filters, &cells)?,
+            say,
             saw_damage: Cell::new(false),
         };
 
@@ -54,19 +62,23 @@ impl Selection {
         Ok(selection)
     }
 
-    /// Selects all steps of one run.
-    pub(super) fn whole_run(path: &Path) -> Result<Self, RecordError> {
+    /// Chooses all steps of one run.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn whole_run(path: &Path, say: fn(&str)) -> Result<Self, RecordError> {
         let directory = RunDir::open(path)?;
         Ok(Self {
             runs: vec![directory.read_run()?],
             directories: vec![directory],
             steps: Vec::new(),
             only: CellFilters::default(),
+            say,
             saw_damage: Cell::new(false),
         })
     }
 
-    /// Checks that the runs have the selected steps.
+    /// Checks that the runs have the chosen steps.
     fn check_steps(&self) -> anyhow::Result<()> {
         if self.steps.is_empty() {
             return Ok(());
@@ -94,20 +106,23 @@ impl Selection {
         }
     }
 
-    /// Returns whether a step is selected.
-    pub(super) fn has(&self, row: &Row) -> bool {
+    /// Returns whether a step is chosen.
+    pub fn has(&self, row: &Row) -> bool {
         let mut cells = self.runs[row.run].cells.iter();
         (self.steps.is_empty() || self.steps.contains(&row.step))
             && cells.all(|cell| cell.key != row.cell || self.only.matches(cell))
     }
 
     /// Returns references to the runs.
-    pub(super) fn runs(&self) -> Vec<&Run> {
+    pub fn runs(&self) -> Vec<&Run> {
         self.runs.iter().collect()
     }
 
-    /// Calls `take` with each selected step.
-    pub(super) fn each(
+    /// Calls `take` with each chosen step, in the order of their cells.
+    ///
+    /// # Errors
+    /// A record can't be read, another process resumed its run, or `take` fails.
+    pub fn each(
         &self,
         mut take: impl FnMut(&StepReader, Row) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
@@ -121,7 +136,7 @@ impl Selection {
 
             if row.damaged || step.is_lost() {
                 self.saw_damage.set(true);
-                eprint_line!("error: {}", report::terminal_text(&row.reasons.join("; ")));
+                (self.say)(&format!("error: {}", terminal_text(&row.reasons.join("; "))));
             }
 
             if self.has(&row) {
@@ -132,23 +147,38 @@ impl Selection {
         })
     }
 
-    /// Returns the exit code of an export that was written.
-    pub(super) fn exit(&self) -> Exit {
-        if !self.saw_damage.get() {
-            return Exit::Ok;
-        }
-        say_help_for_damage();
-        Exit::Failed
-    }
-
-    /// Returns the selected steps without their series of seconds.
-    pub(super) fn rows(&self) -> anyhow::Result<Vec<Row>> {
+    /// Returns the chosen steps without their series of seconds.
+    ///
+    /// # Errors
+    /// Those of [`Self::each`].
+    pub fn rows(&self) -> anyhow::Result<Vec<Row>> {
         let mut rows = Vec::new();
         self.each(|_, mut row| {
-            row.series = analysis::figures::Series::default();
+            row.series = Series::default();
             rows.push(row);
             Ok(())
         })?;
         Ok(rows)
+    }
+
+    /// Compares the targets of the runs with their bases, in the chosen steps. The comparisons need
+    /// all cells. `note` gets what a reader should know about the bases.
+    ///
+    /// # Errors
+    /// The runs can't be read or compared.
+    pub fn answers(&self, note: &dyn Fn(&str)) -> anyhow::Result<Vec<Answer>> {
+        let recorded = Recorded::read(&self.directories)?;
+        let request = CompareRequest { steps: self.steps.clone(), ..CompareRequest::default() };
+        compare::answers(&self.directories, &recorded, &request, note)
+    }
+
+    /// Notes that somebody else saw damage in the runs.
+    pub fn note_damage(&self) {
+        self.saw_damage.set(true);
+    }
+
+    /// Returns true if a step was damaged, of those that were read.
+    pub fn saw_damage(&self) -> bool {
+        self.saw_damage.get()
     }
 }

@@ -1,0 +1,36 @@
+//! `assay compare --by`: the effects of factors.
+
+use inquiry::compare::factors::{FactorAnswer, by_factor};
+use inquiry::compare::{CompareRequest, Prepared};
+use report::{ComparedRun, FactorEffects, json_text};
+
+use crate::cli::Format;
+use crate::damages::exit_of_reading;
+use crate::exit::Exit;
+use crate::output::{print, style};
+
+/// Prints the effects of factors, or which there are.
+pub(super) fn print_factors(
+    format: Format,
+    request: &CompareRequest,
+    runs: &[ComparedRun<'_>],
+    prepared: Prepared,
+) -> anyhow::Result<Exit> {
+    let Prepared { shown, mut figures, notes } = prepared;
+    let effects = match by_factor(request, &shown, &mut figures, notes)? {
+        FactorAnswer::Known(factors) => {
+            print(&report::factors(&factors, style()))?;
+            return Ok(Exit::Ok);
+        }
+        FactorAnswer::Effects(effects) => effects,
+    };
+
+    let shown = FactorEffects { run: &shown, runs, figures: &figures, effects: &effects };
+    print(&match format {
+        Format::Table => report::effects(&shown, style()),
+        Format::Markdown => report::effects_markdown(&shown),
+        Format::Csv => report::effects_csv(&shown),
+        Format::Json => json_text(&report::effects_json(&shown))?,
+    })?;
+    Ok(exit_of_reading(&figures))
+}
