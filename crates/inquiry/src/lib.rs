@@ -8,6 +8,7 @@
 //! search/    runs until a trial is decided, and the log from which an interrupted search goes on
 //! bundle/    a finding with all that others need to repeat it, and the run that repeats it
 //! shelf/     the runs of a folder, and what is known of each
+//! known_run  an earlier run whose times tell how long a plan takes
 //! next       the commands with which a user continues after a run
 //! page       the HTML report of runs
 //! selection  chosen cells and steps of runs, for other tools
@@ -21,6 +22,7 @@
 pub mod bisect;
 pub mod bundle;
 pub mod compare;
+pub mod known_run;
 pub mod next;
 pub mod page;
 pub mod reading;

@@ -4,8 +4,6 @@ pub mod bisect;
 pub mod builds;
 pub mod bundle;
 pub mod check;
-mod check_design;
-mod check_times;
 pub mod compare;
 pub mod conform;
 pub mod databases;

@@ -1,76 +1,14 @@
 //! The times that `assay check` expects: of which run, by which rates, and of which step.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analysis::counted;
-use inquiry::shelf::runs_in;
+use inquiry::known_run::KnownRun;
 use plan::Plan;
-use record::{Run, RunDir};
 use report::terminal_text;
-use runner::RESULTS;
-use runner::matrix::known_times;
 use runner::matrix::pace::about;
 use runner::prepare::estimate::{Basis, StepTime, step_times};
-use runner::prepare::known_times::KnownTimes;
-
-/// The newest runs of a folder that are searched for one of the same plan.
-const SEARCHED_MAX: usize = 200;
-
-/// The times of an earlier run, and where they are from.
-pub(super) struct KnownRun {
-    pub(super) times: KnownTimes,
-    path: PathBuf,
-    /// Nobody named it: it is the last run of the same plan.
-    is_found: bool,
-}
-
-impl KnownRun {
-    /// Reads the run that the user names, or else the last run of a plan of this name among the
-    /// results. Runs that can't be read, or have no complete step, are passed over unless they are
-    /// named.
-    ///
-    /// # Errors
-    /// The run that the user names can't be read, or has no complete step.
-    pub(super) fn find(plan: &Plan, named: Option<&Path>) -> anyhow::Result<Option<Self>> {
-        if let Some(path) = named {
-            let times = known_times::of_run(path)?;
-            return Ok(Some(Self { times, path: path.to_owned(), is_found: false }));
-        }
-
-        let Ok(runs) = runs_in(Path::new(RESULTS)) else {
-            return Ok(None);
-        };
-        for path in runs.into_iter().rev().take(SEARCHED_MAX) {
-            let run = RunDir::open(&path).and_then(|directory| directory.read_run());
-            if !run.is_ok_and(|run| is_of(&run, plan)) {
-                continue;
-            }
-            if let Ok(times) = known_times::of_run(&path) {
-                return Ok(Some(Self { times, path, is_found: true }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the run, as one line.
-    fn text(&self, plan: &Plan) -> String {
-        let path = terminal_text(&self.path.display().to_string());
-        if !self.is_found {
-            return format!("that run: `{path}`\n");
-        }
-        let name = &plan.name;
-        format!("that run: `{path}`, the last of plan `{name}`; `--like RUN` takes another\n")
-    }
-}
-
-/// Returns whether a run is of a plan with this name and workload.
-fn is_of(run: &Run, plan: &Plan) -> bool {
-    let workload = plan.variants.first().map(|variant| variant.workload.name());
-    let recorded = run.workloads.first().map(|steps| steps.workload.as_str());
-    run.name == plan.name && recorded == workload
-}
 
 /// Returns the time of each step in a cell, from the shortest of the cells to the longest, its sum,
 /// and what it rests on; the steps whose time the plan gives, in one line.
@@ -103,7 +41,7 @@ pub(super) fn times_text(plan: &Plan, cells: &[plan::Cell], known: Option<&Known
 
     let has = |basis| others.iter().any(|step| step.basis == basis);
     if let Some(known) = known.filter(|_| has(Basis::Run)) {
-        text.push_str(&known.text(plan));
+        text.push_str(&known_text(known, plan));
     }
     let speed = assumed(plan);
     if has(Basis::Assumed) && !speed.is_empty() {
@@ -114,6 +52,16 @@ pub(super) fn times_text(plan: &Plan, cells: &[plan::Cell], known: Option<&Known
         );
     }
     text
+}
+
+/// Returns the run whose times are expected, as one line.
+fn known_text(known: &KnownRun, plan: &Plan) -> String {
+    let path = terminal_text(&known.path.display().to_string());
+    if !known.is_found {
+        return format!("that run: `{path}`\n");
+    }
+    let name = &plan.name;
+    format!("that run: `{path}`, the last of plan `{name}`; `--like RUN` takes another\n")
 }
 
 /// Returns the times of each step; those of each number of clients apart where they differ.

@@ -11,7 +11,7 @@ use plan::Designed;
 const LISTED_MAX: usize = 6;
 
 /// Returns the text about a design: a line for each factor, then the levels of each target.
-pub fn design_text(designed: &Designed) -> String {
+pub(super) fn design_text(designed: &Designed) -> String {
     let level_counts = designed.factors.iter().map(|factor| factor.levels.len()).collect();
     let targets = designed.targets.iter().map(|target| target.levels.clone()).collect();
     let design = Design { level_counts, targets };

@@ -1,0 +1,70 @@
+//! The needs of a plan's cells, for `assay check`: time, disk and connections.
+
+use std::fmt::Write as _;
+
+use plan::Plan;
+use runner::matrix::factors;
+use runner::matrix::only::CellFilters;
+use runner::matrix::pace::about;
+use runner::prepare::estimate::Estimate;
+use runner::prepare::preflight::not_applicable;
+
+use crate::display::size_text;
+
+/// The needs of the selected cells, and the space that there is.
+pub(super) struct Expected {
+    pub(super) estimate: Estimate,
+    pub(super) disk: Disk,
+}
+
+/// The disk for databases.
+pub(super) struct Disk {
+    /// Its free space; `None` if it is unknown.
+    pub(super) free_bytes: Option<u64>,
+    /// Its place, as `81 GB free` goes on.
+    pub(super) name: String,
+}
+
+impl Expected {
+    /// Returns whether the disk has the space; true if that is unknown.
+    pub(super) fn has_space(&self) -> bool {
+        self.disk.free_bytes.is_none_or(|free| free >= self.estimate.disk_bytes)
+    }
+
+    /// Returns the cells of the plan, and its estimated time, disk space and connections.
+    pub(super) fn summary(&self, plan: &Plan, cells: &[plan::Cell], only: &CellFilters) -> String {
+        let estimate = &self.estimate;
+
+        let mut text = format!("cells        {}", factors(plan));
+        // The factors are those of the whole plan.
+        if cells.len() < plan.cells().len() {
+            let _ = write!(text, "; `--only` selects {}", cells.len());
+        }
+        let _ = match plan.until_decided {
+            None => write!(text, "\ntime         {}", about(estimate.time)),
+            Some(until_decided) => {
+                let (each, most) = (about(estimate.time), about(until_decided.time));
+                write!(text, "\ntime         {each} for each repeat, {most} at most")
+            }
+        };
+
+        let _ = write!(text, "\ndisk         about {} at a time", size_text(estimate.disk_bytes));
+        let disk = &self.disk;
+        if let Some(free) = disk.free_bytes {
+            let remark = if self.has_space() { ";" } else { "; too much: only" };
+            let _ = write!(text, "{remark} {} free {}", size_text(free), disk.name);
+        }
+
+        let _ = writeln!(
+            text,
+            "\nconnections  at most {}, including Assay's own for loading, checks and monitoring",
+            estimate.connections
+        );
+
+        for left_out in not_applicable(plan, |cell| only.matches(cell)) {
+            let _ = writeln!(text, "left out     {left_out}");
+        }
+
+        text
+    }
+}
