@@ -235,7 +235,10 @@ impl Trial {
         };
         let changed = libraries.compile("changed", statement_ns, commit_ns)?;
 
-        let repeats = format!("repeats = \"until decided\"\ntime = \"{}m\"", case.minutes);
+        // With a larger effect, a run would end as soon as all steps are equal within that.
+        let effect = if case.effect > 0.0 { case.effect } else { EFFECT_OF_EQUAL };
+        let repeats =
+            format!("repeats = \"until decided\"\ntime = \"{}m\"\neffect = {effect}", case.minutes);
         let began = std::time::Instant::now();
         let run = Run::of(setup, &plan(case, &plain, &changed, &repeats))?;
         let minutes = began.elapsed().as_secs_f64() / 60.0;
@@ -287,10 +290,8 @@ fn operation_ns(run: &Run, engine: PlantedEngine, steps: Steps) -> Result<f64> {
 }
 
 /// Returns a plan as `assay versus --load repeat` writes it, for two targets that differ in their
-/// library. The smallest change that matters is the planted one: with a larger `effect`, a run would
-/// end as soon as all steps are equal within that.
+/// library.
 fn plan(case: &Case, plain: &Path, changed: &Path, repeats: &str) -> String {
-    let effect = if case.effect > 0.0 { case.effect } else { EFFECT_OF_EQUAL };
     let workload = workload_table(case.steps);
     let mut targets = target_tables(case.engine, plain, changed);
     if matches!(case.engine, PlantedEngine::RocksDb) {
@@ -302,7 +303,6 @@ name = "planted"
 base = "{PLAIN}"
 clients = [1]
 turns = "auto"
-effect = {effect}
 placement = "shuffled"
 reuse = "repeat"
 {repeats}
