@@ -19,8 +19,10 @@ pub(super) struct CompiledTransaction {
     pub(super) body: Vec<CompiledAction>,
     /// The index in the script.
     pub(super) index: usize,
-    /// The number of integers and of texts.
-    pub(super) places: (usize, usize),
+    /// The number of integers that its values and variables take.
+    pub(super) integer_count: usize,
+    /// The number of texts.
+    pub(super) text_count: usize,
     pub(super) writes: bool,
 }
 
@@ -90,7 +92,8 @@ impl<S: Session> Compiler<'_, S> {
             input: self.block(&transaction.input).map_err(named)?,
             body: self.block(&transaction.body).map_err(named)?,
             index,
-            places: (transaction.integers, transaction.texts),
+            integer_count: transaction.integers,
+            text_count: transaction.texts,
             writes: transaction.writes(),
         })
     }

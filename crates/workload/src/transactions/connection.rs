@@ -105,10 +105,11 @@ impl<S: Session> Runner<S> {
         mut values: Values,
         transactions: usize,
     ) -> Self {
-        let integers = parts.iter().map(|part| part.transaction.places.0).max().unwrap_or(1);
-        let texts = parts.iter().map(|part| part.transaction.places.1).max().unwrap_or(0);
-        values.integers.resize(integers, 0);
-        values.texts.resize(texts, String::new());
+        let integer_count = parts.iter().map(|part| part.transaction.integer_count).max();
+        let text_count = parts.iter().map(|part| part.transaction.text_count).max();
+        values.integers.resize(integer_count.unwrap_or(1), 0);
+        values.texts.resize(text_count.unwrap_or(0), String::new());
+
         Self {
             session,
             kinds,
@@ -130,13 +131,16 @@ impl<S: Session> Runner<S> {
         if self.parts.len() == 1 {
             return 0;
         }
+
         let mut left = self.values.choices.below(self.weights);
-        let chosen = self.parts.iter().position(|part| {
-            let is_chosen = left < part.weight;
-            left = left.saturating_sub(part.weight);
-            is_chosen
-        });
-        chosen.unwrap_or_default()
+        for (index, part) in self.parts.iter().enumerate() {
+            if left < part.weight {
+                return index;
+            }
+            left -= part.weight;
+        }
+        // Never reached: the number is below the sum of all weights.
+        self.parts.len() - 1
     }
 
     #[inline]
