@@ -3,7 +3,7 @@
 
 use engine::{Dialect, Error, ErrorClass, ParamType, Session, Statement};
 use plan::transactions::{
-    Action, List, ScriptStatement, ScriptStatements, SqlPiece, Taken, Transaction,
+    Action, List, Number, ScriptStatement, ScriptStatements, SqlPiece, Taken, Transaction,
 };
 use words::excerpt;
 
@@ -101,50 +101,62 @@ impl<S: Session> Compiler<'_, S> {
     fn block(&mut self, actions: &[Action]) -> Result<Vec<CompiledAction>, Error> {
         let mut compiled = Vec::new();
         for action in actions {
-            let one = match action {
-                Action::Number { slot, value } => CompiledAction::Number {
-                    slot: *slot,
-                    value: Computation::new(value, self.seed),
-                },
-                Action::Text { slot, value } => CompiledAction::Text {
-                    slot: *slot,
-                    value: TextComputation::new(value, self.seed),
-                },
-                Action::List { list, count, value } => CompiledAction::List {
-                    list: *list,
-                    count: Computation::new(count, self.seed),
-                    value: Computation::new(value, self.seed),
-                },
-                Action::Statement(statement) => {
-                    CompiledAction::Statement(Box::new(self.statement(statement)?))
-                }
-                Action::If { condition, then, otherwise } => CompiledAction::If {
-                    condition: Computation::new(condition, self.seed),
-                    then: self.block(then)?,
-                    otherwise: self.block(otherwise)?,
-                },
-                Action::ForEach { lists, body } => {
-                    CompiledAction::ForEach { lists: lists.clone(), body: self.block(body)? }
-                }
-                Action::ForRange { slot, from, to, body } => CompiledAction::ForRange {
-                    slot: *slot,
-                    from: Computation::new(from, self.seed),
-                    to: Computation::new(to, self.seed),
-                    body: self.block(body)?,
-                },
-                Action::Abort => CompiledAction::Abort,
-                Action::On { engines, is_native, then, otherwise } => {
-                    let is_wanted = !is_native || self.statements == ScriptStatements::Native;
-                    let is_here =
-                        self.dialect.engine().is_some_and(|engine| engines.contains(&engine));
-                    let block = if is_wanted && is_here { then } else { otherwise };
-                    compiled.extend(self.block(block)?);
-                    continue;
-                }
-            };
-            compiled.push(one);
+            self.add(action, &mut compiled)?;
         }
         Ok(compiled)
+    }
+
+    /// Prepares an action, and adds it to a block. The actions of the branch for this engine are
+    /// added one by one, so that a choice of the engine costs nothing when a transaction runs.
+    fn add(&mut self, action: &Action, block: &mut Vec<CompiledAction>) -> Result<(), Error> {
+        let compiled = match action {
+            Action::Number { slot, value } => {
+                CompiledAction::Number { slot: *slot, value: self.computation(value) }
+            }
+            Action::Text { slot, value } => {
+                CompiledAction::Text { slot: *slot, value: TextComputation::new(value, self.seed) }
+            }
+            Action::List { list, count, value } => CompiledAction::List {
+                list: *list,
+                count: self.computation(count),
+                value: self.computation(value),
+            },
+
+            Action::Statement(statement) => {
+                CompiledAction::Statement(Box::new(self.statement(statement)?))
+            }
+
+            Action::If { condition, then, otherwise } => CompiledAction::If {
+                condition: self.computation(condition),
+                then: self.block(then)?,
+                otherwise: self.block(otherwise)?,
+            },
+            Action::ForEach { lists, body } => {
+                CompiledAction::ForEach { lists: lists.clone(), body: self.block(body)? }
+            }
+            Action::ForRange { slot, from, to, body } => CompiledAction::ForRange {
+                slot: *slot,
+                from: self.computation(from),
+                to: self.computation(to),
+                body: self.block(body)?,
+            },
+            Action::Abort => CompiledAction::Abort,
+
+            Action::On { engines, is_native, then, otherwise } => {
+                let is_wanted = !is_native || self.statements == ScriptStatements::Native;
+                let is_here = self.dialect.engine().is_some_and(|engine| engines.contains(&engine));
+                let branch = if is_wanted && is_here { then } else { otherwise };
+                block.extend(self.block(branch)?);
+                return Ok(());
+            }
+        };
+
+        block.push(compiled);
+        Ok(())
+    }
+
+    fn computation(&self, value: &Number) -> Computation {
+        Computation::new(value, self.seed)
     }
 
     fn statement(&mut self, statement: &ScriptStatement) -> Result<CompiledStatement, Error> {
@@ -164,10 +176,10 @@ impl<S: Session> Compiler<'_, S> {
                     continue;
                 }
                 SqlPiece::Number { value, is_wide: false } => {
-                    (ParamType::Int4, Parameter::Int4(Computation::new(value, self.seed)))
+                    (ParamType::Int4, Parameter::Int4(self.computation(value)))
                 }
                 SqlPiece::Number { value, is_wide: true } => {
-                    (ParamType::Int8, Parameter::Int8(Computation::new(value, self.seed)))
+                    (ParamType::Int8, Parameter::Int8(self.computation(value)))
                 }
                 SqlPiece::Text(slot) => (ParamType::Text, Parameter::Text(*slot)),
             };
@@ -187,9 +199,10 @@ impl<S: Session> Compiler<'_, S> {
             self.session.keep_row(prepared);
         }
 
-        let rows = statement.rows.as_ref().map(|(least, most)| {
-            (Computation::new(least, self.seed), Computation::new(most, self.seed))
-        });
+        let rows = statement
+            .rows
+            .as_ref()
+            .map(|(least, most)| (self.computation(least), self.computation(most)));
         let into = statement.into.clone();
         Ok(CompiledStatement { statement: prepared, parameters, rows, into, sql: shown })
     }
@@ -206,58 +219,68 @@ pub(super) fn run<S: Session>(
     rows: &mut u64,
 ) -> Result<Flow, Error> {
     for action in actions {
-        let flow = match action {
-            CompiledAction::Number { slot, value } => {
-                values.integers[*slot] = value.value(values)?;
-                Flow::Continue
-            }
-            CompiledAction::Text { slot, value } => {
-                // Taken out, since other texts may be part of it.
-                let mut text = std::mem::take(&mut values.texts[*slot]);
-                text.clear();
-                let written = value.write(values, &mut text);
-                values.texts[*slot] = text;
-                written?;
-                Flow::Continue
-            }
-            CompiledAction::List { list, count, value } => {
-                let count = count.value(values)?;
-                let count = usize::try_from(count).unwrap_or(0).min(list.capacity);
-                values.integers[list.count] = count as i64;
-                for place in list.first..list.first + count {
-                    values.integers[place] = value.value(values)?;
-                }
-                Flow::Continue
-            }
-            CompiledAction::Statement(statement) => {
-                *rows += statement.run(session, values)?;
-                Flow::Continue
-            }
-            CompiledAction::If { condition, then, otherwise } => {
-                let block = if condition.value(values)? != 0 { then } else { otherwise };
-                run(block, session, values, rows)?
-            }
-            CompiledAction::ForEach { lists, body } => {
-                let count = lists.first().map_or(0, |(_, list)| values.integers[list.count]);
-                repeat(0..count, body, session, values, rows, |values, turn| {
-                    for (slot, list) in lists {
-                        values.integers[*slot] = values.integers[list.first + turn as usize];
-                    }
-                })?
-            }
-            CompiledAction::ForRange { slot, from, to, body } => {
-                let from = from.value(values)?;
-                let end = to.value(values)?.saturating_add(1);
-                repeat(from..end, body, session, values, rows, |values, turn| {
-                    values.integers[*slot] = turn;
-                })?
-            }
-            CompiledAction::Abort => Flow::Abort,
-        };
-        if flow == Flow::Abort {
+        if execute(action, session, values, rows)? == Flow::Abort {
             return Ok(Flow::Abort);
         }
     }
+    Ok(Flow::Continue)
+}
+
+#[inline]
+fn execute<S: Session>(
+    action: &CompiledAction,
+    session: &mut S,
+    values: &mut Values,
+    rows: &mut u64,
+) -> Result<Flow, Error> {
+    match action {
+        CompiledAction::Number { slot, value } => {
+            values.integers[*slot] = value.value(values)?;
+        }
+        CompiledAction::Text { slot, value } => {
+            // Taken out, since other texts may be part of it.
+            let mut text = std::mem::take(&mut values.texts[*slot]);
+            text.clear();
+            let written = value.write(values, &mut text);
+            values.texts[*slot] = text;
+            written?;
+        }
+        CompiledAction::List { list, count, value } => {
+            let count = count.value(values)?;
+            let count = usize::try_from(count).unwrap_or(0).min(list.capacity);
+            values.integers[list.count] = count as i64;
+            for place in list.first..list.first + count {
+                values.integers[place] = value.value(values)?;
+            }
+        }
+
+        CompiledAction::Statement(statement) => {
+            *rows += statement.run(session, values)?;
+        }
+
+        CompiledAction::If { condition, then, otherwise } => {
+            let block = if condition.value(values)? != 0 { then } else { otherwise };
+            return run(block, session, values, rows);
+        }
+        CompiledAction::ForEach { lists, body } => {
+            let count = lists.first().map_or(0, |(_, list)| values.integers[list.count]);
+            return repeat(0..count, body, session, values, rows, |values, turn| {
+                for (slot, list) in lists {
+                    values.integers[*slot] = values.integers[list.first + turn as usize];
+                }
+            });
+        }
+        CompiledAction::ForRange { slot, from, to, body } => {
+            let from = from.value(values)?;
+            let end = to.value(values)?.saturating_add(1);
+            return repeat(from..end, body, session, values, rows, |values, turn| {
+                values.integers[*slot] = turn;
+            });
+        }
+
+        CompiledAction::Abort => return Ok(Flow::Abort),
+    }
+
     Ok(Flow::Continue)
 }
 
