@@ -123,7 +123,7 @@ pub struct Executed {
     pub rows: u64,
     /// The number of rows is as expected.
     pub is_expected: bool,
-    /// It rolled back, as its workload meant.
+    /// The operation rolled back, as its workload meant.
     pub is_rolled_back: bool,
 }
 

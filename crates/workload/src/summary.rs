@@ -102,7 +102,7 @@ impl Commits {
 /// The writes of one writer.
 #[derive(Clone, Copy, Debug)]
 pub struct WriterSummary {
-    /// It loaded all keys in order.
+    /// The writer loaded all keys in order.
     pub(crate) is_load: bool,
     /// The number of writes begun.
     pub(crate) begun: u64,

@@ -38,7 +38,7 @@ pub enum Next {
 pub enum BisectOutcome {
     /// The ends do not differ by the threshold, and neither does the middle if it was explored.
     NoChange,
-    /// It is not known whether the ends differ.
+    /// No comparison of the ends decided whether they differ.
     EndsUndecided,
     /// The changes, in the order of the candidates.
     Changes(Vec<Change>),
@@ -71,7 +71,7 @@ pub enum ChangeEnd {
     Gradual,
     /// Several candidates between the two could not be decided.
     Undecided,
-    /// It is not decided whether the two differ. A change beside them was found.
+    /// No comparison decided whether the two differ. A change beside them was found.
     NotExcluded,
 }
 

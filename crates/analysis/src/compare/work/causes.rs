@@ -81,9 +81,9 @@ struct Blame<'a> {
 enum CallsChange {
     /// None, or none that means something.
     None,
-    /// It is called in the base or in the target alone.
+    /// The function is called in the base or in the target alone.
     InOneOnly,
-    /// Its calls per operation differ.
+    /// The function's calls per operation differ.
     Changed { before: f64, after: f64 },
 }
 

@@ -109,7 +109,7 @@ fn a_change_without_a_cause_says_how_much_own_cpu_changed() {
     assert_eq!(changed_case(&in_turns(6.0)).own_cpu_ratio, None);
 }
 
-/// Where no setting is known that says so, waiting has to show that commits wait for fsyncs.
+/// Commits must be shown to wait for fsyncs if no known setting says that they do.
 #[test]
 fn fsyncs_that_cease_are_a_cause_without_a_known_setting_if_waiting_shows_it() {
     let of = |fsync_us: f64, fsyncs: f64| {
