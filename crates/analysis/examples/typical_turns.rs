@@ -14,9 +14,8 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use analysis::compare::{CompareOptions, ComparedStep, THROUGHPUT, Verdict, compare};
-use analysis::figures::{Figures, HalfBlock, Row, STEADINESS, StartedCell, TYPICAL_RATE};
-use machine::{BASE, Random};
-use record::{CellKey, Status, StepKind};
+use analysis::figures::{Figures, HalfBlock, Row, STEADINESS, TYPICAL_RATE};
+use machine::{BASE, Random, started};
 
 /// Simulated runs for each figure.
 const RUNS: u32 = 1000;
@@ -157,7 +156,8 @@ impl Truth {
             }
 
             for (number, target) in [BASE, TARGET].into_iter().enumerate() {
-                figures.begun.push(started(target, repeat, number));
+                let seconds = 86_400 + 100 * u64::from(repeat) + number as u64;
+                figures.begun.push(started(target, repeat, seconds));
             }
         }
         figures
@@ -236,14 +236,7 @@ fn row(target: &str, repeat: u32, step: usize, turns: Vec<HalfBlock>) -> Row {
     let seconds: f64 = turns.iter().map(|turn| turn.seconds).sum();
     let rate = operations as f64 / seconds;
     Row {
-        cell: CellKey::new(target, None, 1, repeat),
-        workload: "sysbench".to_owned(),
-        step: format!("s{step}"),
-        kind: StepKind::Query,
-        reported: true,
-        status: Status::Complete,
         seconds,
-        valid: true,
         turns: Some(TURNS),
         metrics: BTreeMap::from([
             ("qps", Some(rate)),
@@ -252,19 +245,7 @@ fn row(target: &str, repeat: u32, step: usize, turns: Vec<HalfBlock>) -> Row {
             (STEADINESS, Some(1.0)),
         ]),
         half_blocks: turns,
-        ..Row::default()
-    }
-}
-
-fn started(target: &str, repeat: u32, number: usize) -> StartedCell {
-    let seconds = 86_400 + 100 * u64::from(repeat) + number as u64;
-    StartedCell {
-        run: 0,
-        machine: 0,
-        cell: CellKey::new(target, None, 1, repeat),
-        invocation: 1,
-        started_unix_ns: seconds * 1_000_000_000,
-        database: None,
+        ..machine::row(target, repeat, &format!("s{step}"), rate)
     }
 }
 

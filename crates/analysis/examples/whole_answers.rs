@@ -15,9 +15,8 @@ use std::process::ExitCode;
 
 use analysis::compare::{CompareOptions, Effects, compare, costs};
 use analysis::explain::{Answer, explain};
-use analysis::figures::{Figures, Row, StartedCell};
-use machine::{BASE, Random};
-use record::{CellKey, Status, StepKind};
+use analysis::figures::{Figures, Row};
+use machine::{BASE, Random, started};
 
 /// Simulated runs for each figure.
 const RUNS: u32 = 400;
@@ -175,7 +174,10 @@ impl Shape {
                     let metrics = self.metrics(step, level, random);
                     figures.rows.push(row(target, repeat, step, metrics));
                 }
-                figures.begun.push(started(target, repeat, number));
+                // Odd repeats begin with the base, even ones with the target.
+                let place = if repeat % 2 == 1 { number } else { 1 - number };
+                let seconds = 86_400 + 100 * u64::from(repeat) + 40 * place as u64;
+                figures.begun.push(started(target, repeat, seconds));
             }
         }
         figures
@@ -184,30 +186,9 @@ impl Shape {
 
 fn row(target: &str, repeat: u32, step: usize, metrics: BTreeMap<&'static str, f64>) -> Row {
     Row {
-        cell: CellKey::new(target, None, 1, repeat),
-        workload: "sysbench".to_owned(),
-        step: format!("s{step}"),
-        kind: StepKind::Query,
-        reported: true,
-        status: Status::Complete,
         seconds: 4.0,
-        valid: true,
         metrics: metrics.into_iter().map(|(name, value)| (name, Some(value))).collect(),
-        ..Row::default()
-    }
-}
-
-/// Returns a start: odd repeats begin with the base, even ones with the target.
-fn started(target: &str, repeat: u32, number: usize) -> StartedCell {
-    let place = if repeat % 2 == 1 { number } else { 1 - number };
-    let seconds = 86_400 + 100 * u64::from(repeat) + 40 * place as u64;
-    StartedCell {
-        run: 0,
-        machine: 0,
-        cell: CellKey::new(target, None, 1, repeat),
-        invocation: 1,
-        started_unix_ns: seconds * 1_000_000_000,
-        database: None,
+        ..machine::row(target, repeat, &format!("s{step}"), 1.0)
     }
 }
 

@@ -220,6 +220,18 @@ pub fn row(target: &str, repeat: u32, step: &str, value: f64) -> Row {
     }
 }
 
+/// Returns the start of a target's repeat in the first invocation, so many seconds after the epoch.
+pub fn started(target: &str, repeat: u32, seconds: u64) -> StartedCell {
+    StartedCell {
+        run: 0,
+        machine: 0,
+        cell: record::CellKey::new(target, None, 1, repeat),
+        invocation: 1,
+        started_unix_ns: seconds * 1_000_000_000,
+        database: None,
+    }
+}
+
 /// Returns the figures as they were after some repeats.
 pub fn first_repeats(figures: &Figures, repeats: u32) -> Figures {
     let mut first = Figures { looks: figures.looks, ..Figures::default() };
@@ -313,10 +325,8 @@ impl Truth {
             figures.begun.push(StartedCell {
                 run: machine,
                 machine,
-                cell: record::CellKey::new(&name, None, 1, slot.repeat),
                 invocation: slot.invocation,
-                started_unix_ns: seconds * 1_000_000_000,
-                database: None,
+                ..started(&name, slot.repeat, seconds)
             });
         }
         figures
