@@ -276,7 +276,7 @@ descriptions! {
         "script" or ""
             => "a [script](transactions.md#scripts) of your own: tables, transactions, tests and checks";
         "scale"
-            => "what the script makes of it; the branches of `tpcb`, the warehouses of `orders`";
+            => "the size of the tables, in the unit of the script: branches of `tpcb`, warehouses of `orders`";
         "load-connections"
             => "connections that load. It does not depend on `clients`. SQLite allows one writer, \
                 so one connection loads it";
