@@ -338,8 +338,9 @@ impl<'a> AnswerWriter<'a> {
         };
 
         let mut texts = Vec::new();
-        for outcome in Outcome::ALL {
-            let count = targets.iter().filter(|target| Outcome::of(target) == outcome).count();
+        for outcome in TargetOutcome::ALL {
+            let count =
+                targets.iter().filter(|target| TargetOutcome::of(target) == outcome).count();
             let text = count_text(count, targets.len(), outcome.verb(), &self.what(outcome, place));
             texts.extend(text);
         }
@@ -347,22 +348,22 @@ impl<'a> AnswerWriter<'a> {
     }
 
     /// Returns what follows the verb about a target with this outcome.
-    fn what(&self, outcome: Outcome, place: &str) -> String {
+    fn what(&self, outcome: TargetOutcome, place: &str) -> String {
         let equal = self.equal();
 
         match outcome {
-            Outcome::Faster => format!(" faster in some {place}"),
-            Outcome::Slower => format!(" slower in some {place}"),
-            Outcome::Both => format!(" faster in some {place} and slower in others"),
-            Outcome::FasterTogether => format!(" faster over all {place} together"),
-            Outcome::SlowerTogether => format!(" slower over all {place} together"),
-            Outcome::Equal => equal,
-            Outcome::TooNoisy => " too noisy to say".to_owned(),
-            Outcome::PartlyTooNoisy => {
+            TargetOutcome::Faster => format!(" faster in some {place}"),
+            TargetOutcome::Slower => format!(" slower in some {place}"),
+            TargetOutcome::Both => format!(" faster in some {place} and slower in others"),
+            TargetOutcome::FasterTogether => format!(" faster over all {place} together"),
+            TargetOutcome::SlowerTogether => format!(" slower over all {place} together"),
+            TargetOutcome::Equal => equal,
+            TargetOutcome::TooNoisy => " too noisy to say".to_owned(),
+            TargetOutcome::PartlyTooNoisy => {
                 format!("{equal} in some {place} and too noisy in others")
             }
-            Outcome::Single => " measured once".to_owned(),
-            Outcome::NotCompared => " not compared".to_owned(),
+            TargetOutcome::Single => " measured once".to_owned(),
+            TargetOutcome::NotCompared => " not compared".to_owned(),
         }
     }
 
@@ -418,7 +419,7 @@ impl<'a> AnswerWriter<'a> {
 
 /// The outcome of all comparisons of a target together.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum TargetOutcome {
     Faster,
     Slower,
     Both,
@@ -432,7 +433,7 @@ enum Outcome {
     NotCompared,
 }
 
-impl Outcome {
+impl TargetOutcome {
     /// In the order in which a sentence counts them.
     const ALL: [Self; 10] = [
         Self::Faster,

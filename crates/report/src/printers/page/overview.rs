@@ -34,15 +34,15 @@ struct Subject<'a> {
     /// The name without what all targets share.
     label: String,
     overall: Option<&'a Overall>,
-    /// Its place by the mean of all steps, from 1.
+    /// The place by the mean of all steps, from 1.
     rank: Option<usize>,
     is_base: bool,
     /// All of its ratios were measured once.
     is_single: bool,
 }
 
-/// A step with one load.
-struct Place<'a> {
+/// A step under one load.
+struct StepUnderLoad<'a> {
     step: StepHead<'a>,
     /// The step, and its variant and clients where several were measured.
     heads: Vec<String>,
@@ -67,7 +67,7 @@ pub(super) struct Overview<'a> {
     /// The heads of the columns that identify a place.
     lead: Vec<String>,
     subjects: Vec<Subject<'a>>,
-    places: Vec<Place<'a>>,
+    places: Vec<StepUnderLoad<'a>>,
     /// By place, and then by subject.
     squares: Vec<Vec<Square<'a>>>,
     /// The targets without any result, which have no column: `v7_10 and v8_6 (missing)`.
@@ -114,7 +114,7 @@ impl<'a> Overview<'a> {
                 if of_step.iter().any(|square| square.row.is_some()) {
                     squares.push(of_step);
                     let heads = board.keys.lead_of(step.name, &lines[0].cell, 0);
-                    places.push(Place { step, heads });
+                    places.push(StepUnderLoad { step, heads });
                 }
             }
         }
@@ -161,7 +161,7 @@ impl<'a> Overview<'a> {
                     changes.iter().map(|change| change.square(&of_place)).collect();
                 if of_step.iter().any(|square| square.row.is_some()) {
                     squares.push(of_step);
-                    places.push(Place { step, heads: keys.lead_of(step.name, load, 0) });
+                    places.push(StepUnderLoad { step, heads: keys.lead_of(step.name, load, 0) });
                 }
             }
         }

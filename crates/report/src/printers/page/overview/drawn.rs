@@ -3,7 +3,7 @@
 use analysis::compare::{ComparedStep, Verdict};
 use maud::{Markup, html as markup};
 
-use super::{DIFFERS, Overview, Place, Square, Subject, WITH_BOUNDS_MAX, range};
+use super::{DIFFERS, Overview, Square, StepUnderLoad, Subject, WITH_BOUNDS_MAX, range};
 use crate::model::number::percent;
 use crate::model::table::{Cell, Tone, anchor};
 use crate::model::text::clean;
@@ -301,7 +301,7 @@ impl Subject<'_> {
     }
 }
 
-impl Place<'_> {
+impl StepUnderLoad<'_> {
     /// Returns one of its heads; the first is the step, and leads to its section.
     fn head(&self, at: usize, text: &str) -> Markup {
         let step = self.step.name;
