@@ -99,12 +99,9 @@ impl<'r> RepeatNames<'r> {
         Some(Self { target, numbers: distinct(numbers) })
     }
 
-    fn are_several(&self) -> bool {
-        self.numbers.len() > 1
-    }
-
-    fn is_or_are(&self) -> &'static str {
-        if self.are_several() { "are" } else { "is" }
+    /// Returns the word that agrees with the number of repeats.
+    fn form(&self, one: &'static str, several: &'static str) -> &'static str {
+        if self.numbers.len() > 1 { several } else { one }
     }
 }
 
@@ -154,50 +151,45 @@ impl Reason {
 
     /// Returns what the remark says of these repeats; `None` if it is about all.
     fn about(&self, repeats: &RepeatNames<'_>) -> Option<String> {
-        let are = repeats.is_or_are();
+        // A repeat that never ran is not left out.
+        if let Self::StepMissing { status, .. } = self {
+            return Some(match status {
+                Some(status) => format!(
+                    "{repeats} {} not have the step: {} {}",
+                    repeats.form("does", "do"),
+                    repeats.form("its cell", "their cells"),
+                    end_of_cells(*status, repeats)
+                ),
+                None => format!("{repeats} {} not begun", repeats.form("has", "have")),
+            });
+        }
+
+        let why = self.why_left_out(repeats)?;
+        Some(format!("{repeats} {} left out: {why}", repeats.form("is", "are")))
+    }
+
+    /// Returns why the comparison does not use these repeats; `None` if the remark is about something
+    /// else.
+    fn why_left_out(&self, repeats: &RepeatNames<'_>) -> Option<String> {
         Some(match self {
             Self::Invalid { status, reasons, .. } if reasons.is_empty() => {
-                format!("{repeats} {are} left out: {}", ended(*status, repeats))
+                ended(*status, repeats).to_owned()
             }
-            Self::Invalid { reasons, .. } => {
-                format!("{repeats} {are} left out: {}", reasons.join("; "))
-            }
+            Self::Invalid { reasons, .. } => reasons.join("; "),
             Self::TooFewOperations { metric, needed, .. } => {
-                format!("{repeats} {are} left out: {metric} needs at least {needed} operations")
-            }
-            Self::StepMissing { status: None, .. } => {
-                let have = if repeats.are_several() { "have" } else { "has" };
-                format!("{repeats} {have} not begun")
-            }
-            Self::StepMissing { status: Some(status), .. } => {
-                let (does, cells) = if repeats.are_several() {
-                    ("do", "their cells")
-                } else {
-                    ("does", "its cell")
-                };
-                let ended = match (status, repeats.are_several()) {
-                    (Status::Complete, false) => "has lost a part of its record",
-                    (Status::Complete, true) => "have lost a part of their records",
-                    (status, _) => ended(*status, repeats),
-                };
-                format!("{repeats} {does} not have the step: {cells} {ended}")
+                format!("{metric} needs at least {needed} operations")
             }
             Self::Unpaired { .. } => {
-                let them = if repeats.are_several() { "them" } else { "it" };
-                format!("{repeats} {are} left out: the other target has no repeat next to {them}")
+                format!("the other target has no repeat next to {}", repeats.form("it", "them"))
             }
-            Self::FewTurns { .. } if repeats.are_several() => format!(
-                "{repeats} are left out: they have too few turns to say what is typical; longer steps have more"
-            ),
             Self::FewTurns { .. } => format!(
-                "{repeats} is left out: it has too few turns to say what is typical; longer steps have more"
+                "{} too few turns to say what is typical; longer steps have more",
+                repeats.form("it has", "they have")
             ),
-            Self::IdleTurns { .. } => {
-                let they = if repeats.are_several() { "they" } else { "it" };
-                format!(
-                    "{repeats} {are} left out: {they} did nothing in a fifth of all turns or more, so no turn has a typical CPU time"
-                )
-            }
+            Self::IdleTurns { .. } => format!(
+                "{} did nothing in a fifth of all turns or more, so no turn has a typical CPU time",
+                repeats.form("it", "they")
+            ),
             _ => return None,
         })
     }
@@ -252,15 +244,23 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Returns the end of unfinished cells.
+/// Returns the end of the cells of repeats that lack the step.
+fn end_of_cells(status: Status, repeats: &RepeatNames<'_>) -> &'static str {
+    match status {
+        Status::Complete => {
+            repeats.form("has lost a part of its record", "have lost a part of their records")
+        }
+        Status::Failed | Status::Interrupted | Status::Incomplete => ended(status, repeats),
+    }
+}
+
+/// Returns the end of steps, or of cells, that can't be used.
 fn ended(status: Status, repeats: &RepeatNames<'_>) -> &'static str {
-    match (status, repeats.are_several()) {
-        (Status::Failed, _) => "failed",
-        (Status::Interrupted, false) => "was interrupted",
-        (Status::Interrupted, true) => "were interrupted",
-        (Status::Incomplete, _) => "did not finish",
-        (Status::Complete, false) => "is not valid",
-        (Status::Complete, true) => "are not valid",
+    match status {
+        Status::Failed => "failed",
+        Status::Interrupted => repeats.form("was interrupted", "were interrupted"),
+        Status::Incomplete => "did not finish",
+        Status::Complete => repeats.form("is not valid", "are not valid"),
     }
 }
 

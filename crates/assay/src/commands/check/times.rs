@@ -17,6 +17,7 @@ pub(super) fn times_text(plan: &Plan, cells: &[plan::Cell], known: Option<&Known
     let (planned, others): (Vec<StepTimes>, Vec<StepTimes>) =
         steps.into_iter().partition(|step| step.basis == Basis::Plan);
 
+    // A row for each step whose time is an estimate.
     let titles: Vec<String> = others.iter().map(StepTimes::title).collect();
     let width = titles.iter().map(String::len).max().unwrap_or(0);
     let mut text = "\ntime of each step in a cell:\n".to_owned();
@@ -30,6 +31,7 @@ pub(super) fn times_text(plan: &Plan, cells: &[plan::Cell], known: Option<&Known
         let _ = writeln!(text, "  {title:width$}  {times}{all}, {basis}");
     }
 
+    // One line for all steps whose time the plan gives.
     if !planned.is_empty() {
         let sum = planned.iter().map(|step| step.most).sum();
         let all = planned.iter().map(|step| step.sum).sum();
@@ -39,10 +41,12 @@ pub(super) fn times_text(plan: &Plan, cells: &[plan::Cell], known: Option<&Known
         let _ = writeln!(text, "  {count} whose time the plan gives: {sum} together, {all} in all");
     }
 
+    // The lines below say what the estimates rest on.
     let has = |basis| others.iter().any(|step| step.basis == basis);
     if let Some(known) = known.filter(|_| has(Basis::Run)) {
         text.push_str(&known_text(known, plan));
     }
+
     let speed = assumed(plan);
     if has(Basis::Assumed) && !speed.is_empty() {
         let _ = writeln!(
@@ -79,6 +83,7 @@ fn times_of(plan: &Plan, cells: &[plan::Cell], known: Option<&KnownRun>) -> Vec<
         }
     }
 
+    // A step that takes as long with any number of clients has one row.
     let mut merged: Vec<StepTimes> = Vec::new();
     for step in &steps {
         let mut of_step = steps.iter().filter(|other| other.name == step.name);
@@ -174,8 +179,7 @@ fn range_text(least: Duration, most: Duration) -> String {
     format!("{least} to {}", most.trim_start_matches("about "))
 }
 
-/// Returns the throughput that the estimate assumes. All variants belong to one
-/// workload.
+/// Returns the throughput that the estimate assumes. All variants belong to one workload.
 fn assumed(plan: &Plan) -> String {
     let first = plan.variants.first();
     first.map(|variant| variant.workload.needs().assumed_speed(&plan.rates)).unwrap_or_default()
