@@ -22,7 +22,7 @@ struct Tool {
     version: &'static str,
     /// The environment variable with which tests find it.
     variable: &'static str,
-    /// Its path in the folder of readers.
+    /// The path in the folder of readers.
     path: &'static str,
     /// The Debian package that fetches it.
     package: &'static str,

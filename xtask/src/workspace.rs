@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// A checkout of the project.
 pub struct Workspace {
-    /// Its top folder.
+    /// The top folder.
     pub root: PathBuf,
     /// Cargo runs at a low priority, since something else is more urgent.
     is_in_background: bool,

@@ -71,7 +71,7 @@ pub struct EndedCheck {
     pub check: &'static str,
     /// The promise, as a sentence.
     pub promise: &'static str,
-    /// Its result.
+    /// The result of the check.
     pub verdict: Verdict,
     /// The time that it took.
     pub seconds: f64,

@@ -16,7 +16,7 @@ const SEARCHED_MAX: usize = 200;
 pub struct KnownRun {
     /// The times of its steps.
     pub times: KnownTimes,
-    /// Its directory.
+    /// The directory of the run.
     pub path: PathBuf,
     /// Nobody named it: it is the last run of the same plan.
     pub is_found: bool,

@@ -109,7 +109,7 @@ pub fn check_steps(figures: &Figures, wanted: &[String]) -> Result<(), UsageErro
     }
 }
 
-/// Returns the status that engines told after each step, or only after these steps, with a heading
+/// Returns the status that engines reported after each step, or only after these steps, with a heading
 /// for the step and the cell.
 ///
 /// # Errors

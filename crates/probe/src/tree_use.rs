@@ -95,7 +95,7 @@ struct Process {
     pid: u32,
     clock: ClockId,
     stat_file: Option<OwnedFd>,
-    /// Its CPU time and faults when it was last read.
+    /// The CPU time and faults when the process was last read.
     last: TreeReading,
     threads: Vec<Thread>,
 }
@@ -104,7 +104,7 @@ struct Process {
 struct Thread {
     tid: u32,
     status_file: Option<OwnedFd>,
-    /// Its context switches when it was last read.
+    /// The context switches when the thread was last read.
     last: TreeReading,
 }
 

@@ -288,9 +288,9 @@ pub fn plural_of(noun: &str) -> String {
 /// A kind of operation; each kind has its own latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OpKind {
-    /// Its name in records and tables.
+    /// The name in records and tables.
     pub name: &'static str,
-    /// Its meaning.
+    /// The meaning.
     pub role: OpRole,
 }
 

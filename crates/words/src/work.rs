@@ -38,9 +38,9 @@ impl WorkRole {
 /// The work of one thread or process in a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkPart {
-    /// Its part in the step.
+    /// The part that the thread or process has in the step.
     pub role: WorkRole,
-    /// Its name: the role of the connection that it serves, or the name of a thread or process.
+    /// The name: the role of the connection that it serves, or the name of a thread or process.
     pub name: String,
     /// The kinds of operation of the connection that it serves; empty if it serves none.
     pub operations: Vec<String>,

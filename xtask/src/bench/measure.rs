@@ -14,11 +14,11 @@ use crate::workspace::shown;
 ///
 /// CPU time includes children that the program waited for, such as a server that it started.
 pub struct Finished {
-    /// Its stdout.
+    /// The stdout of the program.
     pub stdout: String,
-    /// Its peak memory.
+    /// The peak memory.
     pub memory_bytes: u64,
-    /// Its CPU time and duration, without a number of operations.
+    /// The CPU time and duration, without a number of operations.
     pub used: Sample,
 }
 

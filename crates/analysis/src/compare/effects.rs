@@ -100,10 +100,10 @@ struct UndecidedEffect {
 }
 
 struct UndecidedCombination {
-    /// Its index among the combinations of the factor.
+    /// The index among the combinations of the factor.
     index: usize,
     own: UndecidedRow,
-    /// Its ratio relative to that of all combinations; see [`CombinationEffect::deviation`].
+    /// The ratio relative to that of all combinations; see [`CombinationEffect::deviation`].
     deviation: Option<UndecidedRow>,
 }
 

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Mean {
     pub center: f64,
-    /// Its standard error, not zero.
+    /// The standard error of the mean, not zero.
     pub error: f64,
     /// Degrees of freedom of that.
     pub freedom: f64,

@@ -29,7 +29,7 @@ pub struct NoiseFloor {
 /// The noise of one step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StepNoise {
-    /// Its row in [`Compared::rows`].
+    /// The row of the step in [`Compared::rows`].
     pub row: usize,
     /// The cells that were compared with themselves, in all repeats.
     #[serde(flatten)]

@@ -26,9 +26,9 @@ pub struct ComparedPlans {
 pub struct PlanDifference {
     /// The statement.
     pub statement: String,
-    /// Its plan in the first repeat of the base.
+    /// The plan in the first repeat of the base.
     pub base: String,
-    /// Its plan in the first repeat of the target.
+    /// The plan in the first repeat of the target.
     pub target: String,
 }
 

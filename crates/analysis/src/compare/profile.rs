@@ -48,7 +48,7 @@ pub struct ComparedProfile {
 /// The function in which most of a step's change is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NamedFunction {
-    /// Its name.
+    /// The name of the function.
     pub name: String,
     /// The nearest function around it that both targets have.
     pub caller: Option<String>,
@@ -91,7 +91,7 @@ impl ProfileTotals {
 /// The cost of a function in two targets, in microseconds of CPU per operation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FunctionDifference {
-    /// Its name.
+    /// The name of the function.
     pub name: String,
     /// The function alone.
     pub own: CostDifference,

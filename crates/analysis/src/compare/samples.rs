@@ -59,7 +59,7 @@ pub(super) struct TimedSample {
     pub sample: Sample,
     /// The rounding error, as a share of the value.
     pub rounding: f64,
-    /// Its position among all rows of the figures.
+    /// The position of the measurement among all rows of the figures.
     pub index: OrderSpan,
     /// The invocation that measured it.
     pub block: Block,

@@ -72,7 +72,7 @@ pub struct StallReason {
 pub struct PartOfTime {
     /// The part, as the kind of the finding that names it.
     pub part: FindingKind,
-    /// Its time in microseconds.
+    /// The time in microseconds.
     pub us: Pair,
     /// The share of the change of the whole time.
     pub share: f64,

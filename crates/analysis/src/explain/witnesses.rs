@@ -49,7 +49,7 @@ pub enum OtherTime {
 /// A function that a profile names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfiledFunction {
-    /// Its name.
+    /// The name of the function.
     pub name: String,
     /// Exact work names the same function.
     pub is_same: bool,

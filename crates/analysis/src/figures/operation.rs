@@ -7,9 +7,9 @@ use words::plural_of;
 /// The kind of operation that a step is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MainOperation<'a> {
-    /// Its name.
+    /// The name of the kind.
     pub kind: &'a str,
-    /// Its meaning.
+    /// The meaning of the kind.
     pub role: OpRole,
 }
 

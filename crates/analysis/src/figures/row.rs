@@ -196,10 +196,10 @@ pub struct Row {
     /// The number of its turns within the step; `None`: it was measured alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
-    /// Its work in its turns; `None` in a step without turns.
+    /// The work of the target in its turns; `None` in a step without turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_totals: Option<TurnTotals>,
-    /// Its work in each half of a block of turns; empty in a step without turns.
+    /// The work of the target in each half of a block of turns; empty in a step without turns.
     #[serde(skip)]
     pub half_blocks: Vec<HalfBlock>,
     /// The figures are valid.

@@ -79,7 +79,7 @@ pub struct History {
 /// A step of a target over many runs.
 #[derive(Clone, Debug, Default)]
 pub struct SeriesHistory {
-    /// Its subject.
+    /// The subject.
     pub key: SeriesKey,
     /// The unit of its values.
     pub unit: String,

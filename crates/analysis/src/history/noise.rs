@@ -39,7 +39,7 @@ pub(super) struct Noise {
     pub unit: f64,
     /// The standard deviation of points around the levels, with clipped outliers.
     pub spread: f64,
-    /// Its degrees of freedom.
+    /// The degrees of freedom of `spread`.
     pub freedom: f64,
     /// The number of points.
     count: usize,

@@ -25,9 +25,9 @@ const FOLDER: &str = "ASSAY_TEST_NEW_DATABASES";
 pub(super) struct Recipe<'a> {
     /// The program that creates them.
     pub program: &'a Path,
-    /// Its arguments, without places.
+    /// The arguments of the program, without places.
     pub args: &'a [OsString],
-    /// Its configuration, without places.
+    /// The configuration, without places.
     pub config: String,
 }
 

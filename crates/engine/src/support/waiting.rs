@@ -16,7 +16,7 @@ pub(crate) struct Work<'a> {
     pub(crate) stop: &'a AtomicBool,
     /// The engine's error codes for missing privileges.
     pub(crate) denied_codes: &'a [&'a str],
-    /// Its error codes for what the format of a table does not support.
+    /// The error codes for what the format of a table does not support.
     pub(crate) unsupported_codes: &'a [&'a str],
 }
 

@@ -146,7 +146,7 @@ impl<'a> Bisection<'a> {
         trust_option(&self.plan)
     }
 
-    /// Returns what the search knows, to print it.
+    /// Returns what the search has found out, for printing.
     pub fn view(&self) -> BisectView {
         let candidates = self.opened.log.candidates.iter();
         BisectView {
@@ -167,7 +167,7 @@ impl<'a> Bisection<'a> {
     /// Draws the table of candidates as a file, and returns its path.
     ///
     /// # Errors
-    /// It can't be written.
+    /// The file can't be written.
     pub fn draw(&self) -> anyhow::Result<PathBuf> {
         let drawing = self.view().drawing(self.threshold());
         record::replace_file(&self.opened.directory, DRAWING, drawing.as_bytes())?;
@@ -204,7 +204,7 @@ impl<'a> Bisection<'a> {
 
         let mut failed = None;
 
-        // The first failure is told, and the other builds are fetched all the same.
+        // Only the first failure is reported; the other builds are fetched all the same.
         fetch_each(&missing, None, self.opened.place.say, |fetched| {
             failed = failed.take().or(fetched.err());
             Ok(())

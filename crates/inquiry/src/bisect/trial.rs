@@ -18,7 +18,7 @@ const REPEATS: &str = "*/*/r*";
 /// A trial to measure.
 pub(super) struct Measuring<'a> {
     pub trial: Trial,
-    /// Those of the trial, the oldest first.
+    /// The candidates of the trial, the oldest first.
     pub candidates: Vec<Candidate>,
     pub question: &'a Question,
     pub by: MeasuredBy,

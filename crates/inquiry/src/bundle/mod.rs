@@ -218,7 +218,7 @@ impl Source {
         let readme = |details| report::bundle_readme(&comparison, &self.settings, &facts, details);
         let mut text = readme(true);
         if text.len() > README_BYTES_MAX {
-            // Trackers refuse long texts.
+            // Issue trackers refuse long texts.
             text = readme(false);
         }
         files.insert(README, text);
@@ -323,7 +323,7 @@ fn hide_private(settings: &mut Settings) {
                 .retain(|setting| !is_secret(&setting.name) && !setting.value.starts_with('/'));
         }
     }
-    // They are about single targets, and may have values of any kind.
+    // The settings of single targets may have values of any kind.
     settings.targets.clear();
 }
 

@@ -72,7 +72,7 @@ pub fn keep(finding: &str, directory: &RunDir) -> anyhow::Result<()> {
     let path = directory.path().join(FINDING);
     match fs_err::File::create_new(&path) {
         Ok(mut file) => Ok(file.write_all(finding.as_bytes())?),
-        // A resumed run has it.
+        // A resumed run has the finding already.
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -250,7 +250,7 @@ mod tests {
             "reproduced: l.i0 of b against a: throughput is 0.50 (0.45-0.55) here, and was 0.50 (0.40-0.60)"
         );
         assert!(matches!(outcome, ReproductionVerdict::Reproduced { .. }));
-        // However small it is: the two intervals say so.
+        // A change counts however small: the sentence has both intervals.
         let (_, outcome) = sentence(figure(1.4, 1.6), figure(1.1, 1.2));
         assert!(matches!(outcome, ReproductionVerdict::Reproduced { .. }));
     }

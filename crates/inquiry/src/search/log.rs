@@ -139,7 +139,7 @@ pub(crate) trait SearchLog: Serialize + DeserializeOwned {
     /// Refuses a plan that has changed since the search began.
     ///
     /// # Errors
-    /// It has, or it can't be read.
+    /// The plan has changed, or can't be read.
     fn refuse_changed_plan(&self) -> anyhow::Result<()> {
         let SearchedPlan { plan, plan_text, .. } = self.plan();
         if fs_err::read_to_string(plan)? == *plan_text {
@@ -211,7 +211,7 @@ fn read<T: DeserializeOwned>(
     }
 
     let mut text = String::new();
-    // A log of the user can be damaged, and then of any size.
+    // A damaged log may have any size.
     file.take(BYTES_MAX).read_to_string(&mut text)?;
     serde_json::from_str(&text).with_context(|| format!("`{}` is damaged", path.display()))
 }
@@ -229,7 +229,7 @@ fn write(directory: &Path, file_name: &str, log: &impl Serialize) -> anyhow::Res
     Ok(())
 }
 
-/// Returns whether a log may name this folder of a run.
+/// Returns whether a log may name this as the folder of a run.
 fn is_folder_name(name: &str) -> bool {
     !name.contains('/') && name != "." && name != ".."
 }

@@ -21,7 +21,7 @@ pub struct RunFolder {
     pub path: PathBuf,
     /// The path of the directory in the folder that was searched.
     pub name: String,
-    /// It has a record, not only what is kept for its history.
+    /// The run has a record, not only what is kept for its history.
     pub has_record: bool,
 }
 
@@ -109,7 +109,7 @@ mod tests {
         fs_err::create_dir_all(&kept).unwrap();
         fs_err::write(kept.join(SUMMARY_FILE), "{}").unwrap();
         std::os::unix::fs::symlink(&kept, root.path().join("linked")).unwrap();
-        // Its cells are not searched.
+        // The folders of a run are its cells, which are no runs.
         fs_err::create_dir_all(run.path().join("cells")).unwrap();
         fs_err::write(run.path().join("cells").join(SUMMARY_FILE), "{}").unwrap();
 

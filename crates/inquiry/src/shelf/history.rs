@@ -118,7 +118,7 @@ fn read(folder: &RunFolder) -> ReadRun {
         }
 
         let read = read_record(&folder.path, sums)?;
-        // It may have been resumed meanwhile.
+        // The run may have been resumed meanwhile.
         Ok(if read.is_running { ReadRun::InProgress } else { ReadRun::Recorded(read.summary) })
     };
     read().unwrap_or_else(|error| ReadRun::Failed(format!("{error:#}")))

@@ -206,7 +206,7 @@ impl Index {
         for mut run in found {
             if let Some(before) = known.remove(&run.name).filter(|known| known.stamp == run.stamp) {
                 run = before;
-                // It ends without a trace in its files if its process is killed.
+                // A run whose process is killed leaves no trace of its end in its files.
                 let is_running = |outline: &Arc<Outline>| outline.state == RunState::InProgress;
                 if run.facts().is_some_and(is_running) {
                     run.outline = None;

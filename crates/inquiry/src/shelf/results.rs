@@ -128,7 +128,7 @@ pub(super) fn read_record(path: &Path, sums: Option<RecordSums>) -> anyhow::Resu
 
         let directories = [directory];
         let (figures, _) = figures(&directories, |row| row.series = Series::default())?;
-        // What is left of a damaged record would be taken for all of it.
+        // A summary would pass the rest of a damaged record off as the whole.
         if let Some(damage) = figures.damages.first() {
             anyhow::bail!("damaged: {damage}");
         }
@@ -141,7 +141,7 @@ pub(super) fn read_record(path: &Path, sums: Option<RecordSums>) -> anyhow::Resu
 
     // Records without a checksum have nothing by which a later reading could trust the summary.
     if !read.is_running && sums.is_some() {
-        // A folder that can't be written to is read anew the next time.
+        // Without the summary, the next reading takes longer, and is no less right.
         let _ = record::write_beside(path, SUMMARY_FILE, &read.summary);
     }
 

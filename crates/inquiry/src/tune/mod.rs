@@ -119,7 +119,7 @@ impl<'a> Tuning<'a> {
         trust_option(&self.plan)
     }
 
-    /// Returns what the tuning knows, to print it.
+    /// Returns what the tuning has found out, for printing.
     pub fn view(&self) -> TuneView {
         let mut factors = Vec::new();
         for factor in &self.designed.factors {
@@ -166,7 +166,7 @@ fn check(question: &Question, plan: &Plan) -> anyhow::Result<()> {
     }
 
     let step = &question.goal.step;
-    // A rate is kept whatever the options are.
+    // With a rate, throughput is the same whatever the options are.
     if let Some(Some(_)) = workload.step_rate(step) {
         let message = format!("the step `{step}` has a rate, so its throughput can't grow");
         return usage(message, "remove the rate, or choose another step");

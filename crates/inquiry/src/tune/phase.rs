@@ -33,7 +33,7 @@ impl Measurement for Measuring<'_> {
         let repeats = match self.phase {
             Phase::Screening => self.plan.repeats.max(SCREENING_REPEATS_MIN),
             Phase::Race(levels) | Phase::Verification(levels) => {
-                // The plan's own design is of all factors: a race has combinations of its own.
+                // The plan's own design has all factors; a race has combinations of its own.
                 sets.retain(|set| !set.starts_with("design."));
                 sets.push("design.kind=\"listed\"".to_owned());
                 sets.push(self.combinations(levels));
@@ -89,7 +89,7 @@ impl Measuring<'_> {
         format!("design.combinations=[{}]", tables.join(", "))
     }
 
-    /// Writes a combination as a table: `{ wal_compression = "lz4" }`.
+    /// Formats a combination as a table: `{ wal_compression = "lz4" }`.
     fn table(&self, levels: &Levels) -> String {
         let mut entries = Vec::new();
         for (factor, level) in self.designed.factors.iter().zip(levels) {

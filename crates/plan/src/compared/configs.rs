@@ -90,7 +90,7 @@ pub(crate) struct DeclaredConfig {
     pub(crate) is_extended: bool,
     /// The index of the config that it extends.
     pub(crate) parent: Option<usize>,
-    /// Its changes; `None` for an empty config that the plan does not have.
+    /// The changes of the config; `None` for an empty one that the plan does not have.
     pub(crate) written: Option<WrittenConfig>,
 }
 

@@ -26,7 +26,7 @@ const VERIFIED_BYTES_MAX: u64 = 1 << 30;
 #[derive(Debug)]
 pub struct Entry {
     path: PathBuf,
-    /// Its origin and its contents.
+    /// The origin and the contents of the database.
     pub manifest: Manifest,
     _lock: EntryLock,
 }

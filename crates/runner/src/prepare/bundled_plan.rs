@@ -24,7 +24,7 @@ pub fn refuse_values(file: &PlanFile, bundle: &Path) -> anyhow::Result<()> {
         diagnostics.push(refusal("bundle::refused", place, message, help));
     }
 
-    // What can be done about it is said once, below the last mistake.
+    // The remedy is the same for all mistakes, and stands once, below the last.
     if let Some(last) = diagnostics.last_mut() {
         let is_unpacked = bundle.is_dir();
         let plan = if is_unpacked { bundle.join(PLAN) } else { PathBuf::from(PLAN) };

@@ -38,7 +38,7 @@ pub fn connections(variant: &Variant, clients: u32) -> u32 {
     needs.connections(clients) + needs.observers()
 }
 
-/// Returns the needs of a cell from a server that assay did not start.
+/// Returns the needs of a cell from a server that Assay did not start.
 pub fn needs(variant: &Variant, clients: u32) -> Needs {
     let needs = variant.workload.needs();
 
@@ -89,7 +89,7 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell, known: Option<&KnownTimes>) -> Es
     let copies = 1 + u64::from(plan.configs[target.config].replicas);
     let facts = build.engine.facts();
 
-    // A server that assay does not start keeps its data where it wants.
+    // A server that Assay does not start keeps its data where it wants.
     let is_elsewhere = matches!(build.source, BuildSource::Url(_));
     let server_bytes = if facts.is_server() && !is_elsewhere { SERVER_BYTES } else { 0 };
 
@@ -160,7 +160,7 @@ pub enum Basis {
     Run,
     /// The plan's `rates`.
     Rates,
-    /// The speed that assay assumes of any engine.
+    /// The speed that Assay assumes of any engine.
     Assumed,
 }
 

@@ -140,7 +140,7 @@ impl KnownTimes {
     }
 }
 
-/// A cell for which something is to be known.
+/// A cell whose time and size are to be estimated.
 pub struct CellOfPlan<'p> {
     /// The name of its target.
     pub target: &'p str,

@@ -15,7 +15,7 @@ use super::{estimate, trials};
 use crate::ground::events::Events;
 use crate::ground::failure::{Errors, failure_of, is_usage};
 
-/// Returns true if one of these cells has a server that assay starts on this host.
+/// Returns true if one of these cells has a server that Assay starts on this host.
 pub fn has_local_server(plan: &Plan, mut cells: impl Iterator<Item = plan::Cell>) -> bool {
     cells.any(|cell| {
         let build = &plan.builds[plan.targets[cell.target].build];
@@ -32,7 +32,7 @@ pub struct Located {
 }
 
 /// Finds the builds of a plan that these cells use, and lets each try its configs. Asks a server
-/// that assay doesn't start for its version. Leaves out commits that are not built. `data_root` is
+/// that Assay doesn't start for its version. Leaves out commits that are not built. `data_root` is
 /// the directory for databases, if it is known. Limits of servers are checked against `host` if the
 /// plan will run on another machine.
 ///

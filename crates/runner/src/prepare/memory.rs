@@ -16,14 +16,14 @@ const LIMIT_PREFIX: &str = "limit.";
 /// The memory of a machine.
 #[derive(Clone, Copy)]
 pub struct HostMemory<'a> {
-    /// Its size.
+    /// The size.
     pub bytes: u64,
     /// The machine, as warnings name it: `this host`.
     pub of: &'a str,
 }
 
 /// Returns a warning for each cache of the `targets` that is larger than the machine's memory, or
-/// than the limit of its config. Servers that assay does not start are left out.
+/// than the limit of its config. Servers that Assay does not start are left out.
 pub fn oversized_caches(
     file: &PlanFile,
     targets: impl Iterator<Item = usize>,

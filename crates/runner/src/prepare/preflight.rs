@@ -11,7 +11,7 @@ use super::engines;
 use super::plan_file::{PlanFile, refusal};
 use super::turns;
 
-/// Rejects what the parser of plans can't see: a config for a server that assay does not start, a
+/// Rejects what the parser of plans can't see: a config for a server that Assay does not start, a
 /// feature that an engine lacks, a missing file, an invalid URL, and a plan without any cell.
 pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
     let mut refused: Vec<Diagnostic> = Vec::new();
@@ -255,7 +255,7 @@ impl<'a> TargetCheck<'a> {
             });
         }
 
-        // Only a server that assay does not start may already have tables.
+        // Only a server that Assay does not start may already have tables.
         let has_no_load = workloads.any(|workload| !workload.needs().makes_tables());
         if has_no_load && !self.is_foreign {
             return Some(Problem {
@@ -296,7 +296,7 @@ impl<'a> TargetCheck<'a> {
     }
 }
 
-/// Returns the errors of URLs of servers that assay does not start.
+/// Returns the errors of URLs of servers that Assay does not start.
 fn invalid_urls(file: &PlanFile) -> Vec<Diagnostic> {
     let mut errors = Vec::new();
     for build in &file.plan.builds {

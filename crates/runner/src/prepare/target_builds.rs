@@ -71,7 +71,7 @@ fn find(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
         return TargetBuild::available(target, &build.manifest.engine, target, target);
     }
 
-    // Without a version, an engine that is part of assay is that one, a server is the system's, and
+    // Without a version, an engine that is part of Assay is that one, a server is the system's, and
     // a library the newest that was downloaded.
     let engine = Engine::all().find(|engine| engine.facts().products.contains(&target));
     match engine.map(|engine| (engine.name(), engine.facts().home)) {

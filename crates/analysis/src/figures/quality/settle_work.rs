@@ -37,7 +37,7 @@ pub struct SettleAction {
 pub struct Pending {
     /// The name, with the unit: `dirty_page_count`.
     pub name: String,
-    /// Its meaning.
+    /// The meaning.
     #[serde(skip)]
     pub role: Option<Role>,
     /// The amount before; `None`: the engine did not report it.

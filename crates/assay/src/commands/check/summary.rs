@@ -19,9 +19,9 @@ pub(super) struct Expected {
 
 /// The disk for databases.
 pub(super) struct Disk {
-    /// Its free space; `None` if it is unknown.
+    /// The free space; `None` if it is unknown.
     pub(super) free_bytes: Option<u64>,
-    /// Its place, as `81 GB free` goes on.
+    /// The place of the disk, as `81 GB free` goes on.
     pub(super) name: String,
 }
 

@@ -38,7 +38,7 @@ pub fn name_builds(
 
         let text = match (&own_name, source.as_str()) {
             (Some(name), _) => name,
-            // These words would be the same for all engines.
+            // Such words are the same for all engines, and so no names.
             (None, "bundled" | "distribution") => target,
             (None, source) => source,
         };

@@ -48,7 +48,7 @@ pub fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<LibraryC
     let unknown =
         if config.skips_unknown_options { UnknownOption::Skip } else { UnknownOption::Refuse };
     let step_config = LibraryConfig {
-        // At most one: a config with more is rejected before the run.
+        // A config has at most one file: more are rejected before the run.
         file: file.config_texts(config)?.pop(),
         set: config.set.clone(),
         unknown,

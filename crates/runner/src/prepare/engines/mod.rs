@@ -12,7 +12,7 @@ use record::{BuiltCommit, FileHash};
 
 use super::trials::Configs;
 
-/// An engine whose builds assay can find and try.
+/// An engine whose builds Assay can find and try.
 pub trait BuildFinder: Sync {
     /// Finds a build, and lets it try its configs.
     fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts>;
@@ -31,7 +31,7 @@ pub struct BuildFacts {
     pub source: String,
     /// The files.
     pub files: Vec<FileHash>,
-    /// The commit that assay made the build from.
+    /// The commit that Assay made the build from.
     pub commit: Option<BuiltCommit>,
 }
 

@@ -205,7 +205,7 @@ impl<E: Replicated + 'static> Servers<E> {
     }
 }
 
-/// Connects to the replicas of a build's server that assay does not start.
+/// Connects to the replicas of a build's server that Assay does not start.
 pub fn attach_replicas<E: Replicated>(build: &Build) -> anyhow::Result<Vec<(String, E)>> {
     let mut replicas = Vec::new();
     for (number, url) in (1..).zip(&build.replica_urls) {

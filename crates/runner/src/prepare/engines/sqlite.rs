@@ -1,4 +1,4 @@
-//! SQLite: the library that is part of assay, or a shared one.
+//! SQLite: the library that is part of Assay, or a shared one.
 
 use std::path::{Path, PathBuf};
 
