@@ -471,6 +471,58 @@ mod tests {
     }
 
     #[test]
+    fn each_reason_agrees_with_the_number_of_its_repeats() {
+        let repeat = |number| RepeatName { target: "pg.a".into(), number };
+        let missing = |status| Reason::StepMissing { repeat: repeat(1), status: Some(status) };
+        let unusable = |status| Reason::Invalid { repeat: repeat(1), status, reasons: Vec::new() };
+        let few = Reason::FewTurns { repeat: repeat(1) };
+        let idle = Reason::IdleTurns { repeat: repeat(1) };
+        let unpaired = Reason::Unpaired { repeat: repeat(1) };
+
+        let said = |reason: &Reason, numbers: &[u32]| {
+            let repeats = RepeatNames { target: "pg.a", numbers: numbers.to_vec() };
+            let text = reason.about(&repeats).unwrap();
+            text.strip_prefix(&repeats.to_string()).unwrap().to_owned()
+        };
+        let expected = [
+            (
+                missing(Status::Complete),
+                " does not have the step: its cell has lost a part of its record",
+                " do not have the step: their cells have lost a part of their records",
+            ),
+            (
+                missing(Status::Interrupted),
+                " does not have the step: its cell was interrupted",
+                " do not have the step: their cells were interrupted",
+            ),
+            (
+                unusable(Status::Complete),
+                " is left out: is not valid",
+                " are left out: are not valid",
+            ),
+            (
+                few,
+                " is left out: it has too few turns to say what is typical; longer steps have more",
+                " are left out: they have too few turns to say what is typical; longer steps have more",
+            ),
+            (
+                idle,
+                " is left out: it did nothing in a fifth of all turns or more, so no turn has a typical CPU time",
+                " are left out: they did nothing in a fifth of all turns or more, so no turn has a typical CPU time",
+            ),
+            (
+                unpaired,
+                " is left out: the other target has no repeat next to it",
+                " are left out: the other target has no repeat next to them",
+            ),
+        ];
+        for (reason, one, several) in expected {
+            assert_eq!(said(&reason, &[1]), one);
+            assert_eq!(said(&reason, &[1, 2]), several);
+        }
+    }
+
+    #[test]
     fn percentages_keep_their_digits() {
         let levels = [0.05, 0.05 / 33.0, 1.0 - 0.05 / 33.0, 0.95, 0.03, 1.0].map(percent);
         assert_eq!(levels, ["5", "0.152", "99.848", "95", "3", "100"]);
