@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Mean {
     pub center: f64,
-    /// The standard error of the mean, not zero.
+    /// The standard error. It is zero if all values agree, and counting has no error either.
     pub error: f64,
     /// Degrees of freedom of that.
     pub freedom: f64,
@@ -16,8 +16,12 @@ impl Mean {
         Self { center, error: variance.sqrt().max(floor), freedom }
     }
 
-    /// Returns its distance from no change, in standard errors.
+    /// Returns its distance from no change, in standard errors; infinite if the error is zero.
     pub fn t(self) -> f64 {
+        // Zero by zero is not a number.
+        if self.center == 0.0 {
+            return 0.0;
+        }
         (self.center / self.error).abs()
     }
 }
@@ -82,4 +86,23 @@ pub(crate) fn difference_of(base: &[f64], values: &[f64], floor: f64) -> Mean {
         if freedom.is_finite() { freedom.max(least) } else { least },
         floor,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_all_agree_are_no_distance_from_themselves() {
+        let zero = mean_of(&[0.0, 0.0], 0.0);
+        assert_eq!((zero.t(), zero.freedom), (0.0, 1.0));
+
+        let same = difference_of(&[3.0, 3.0], &[3.0, 3.0], 0.0);
+        assert_eq!((same.t(), same.freedom), (0.0, 1.0));
+    }
+
+    #[test]
+    fn values_that_agree_on_a_change_are_infinitely_far() {
+        assert_eq!(mean_of(&[2.0, 2.0], 0.0).t(), f64::INFINITY);
+    }
 }
