@@ -12,7 +12,7 @@ use fs_err as fs;
 use serde_json::Value;
 
 use super::Setup;
-use super::planted::{Libraries, PlantedEngine, target_tables};
+use super::planted::{Libraries, PlantedEngine};
 use super::run::{Run, fetch, mariadb};
 use crate::workspace::output;
 
@@ -127,7 +127,7 @@ fn planted(setup: &Setup, title: &str, engine: PlantedEngine) -> Result<bool> {
     let plain = libraries.compile_instructions("plain", 0)?;
     // The library changes each statement, so no other step is measured.
     let (head, step) = match engine {
-        PlantedEngine::Postgres => {
+        PlantedEngine::Postgres | PlantedEngine::MariaDb => {
             (workload(false, PLANTED_CELLS, r#""load", "point-query""#), "point-query")
         }
         PlantedEngine::RocksDb => {
@@ -135,7 +135,7 @@ fn planted(setup: &Setup, title: &str, engine: PlantedEngine) -> Result<bool> {
         }
     };
     let plan = |changed: &Path| {
-        format!("base = \"plain.plain\"\n{head}{}", target_tables(engine, &plain, changed))
+        format!("base = \"plain.plain\"\n{head}{}", libraries.target_tables(&plain, changed))
     };
 
     let equal = libraries.compile_instructions("equal", 0)?;

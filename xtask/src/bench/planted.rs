@@ -1,6 +1,7 @@
-//! Tests verdicts on real engines with known changes: an extension of PostgreSQL and a library
-//! around RocksDB burn a known time in each operation of one of two targets, and runs that add
-//! repeats until they are decided must show it. Between equal targets, nothing may be shown.
+//! Tests verdicts on real engines with known changes: an extension of PostgreSQL, a library that
+//! MariaDB preloads and one around RocksDB burn a known time in each operation of one of two
+//! targets, and runs that add repeats until they are decided must show it. Between equal targets,
+//! nothing may be shown.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +11,7 @@ use fs_err as fs;
 use tempfile::TempDir;
 
 use super::Setup;
-use super::run::{Run, Verdict, fetch, verdicts};
+use super::run::{Run, Verdict, fetch, mariadb, verdicts};
 use crate::workspace::{output, succeeds, typed};
 
 /// The C files of the planted changes.
@@ -45,6 +46,7 @@ pub struct Case {
 #[derive(Clone, Copy)]
 pub enum PlantedEngine {
     Postgres,
+    MariaDb,
     RocksDb,
 }
 
@@ -60,7 +62,7 @@ enum Steps {
 }
 
 /// The cases of a machine at rest.
-pub const AT_REST: [Case; 5] = [
+pub const AT_REST: [Case; 6] = [
     Case {
         title: "PostgreSQL, one of five tests with 1% more CPU time",
         engine: PlantedEngine::Postgres,
@@ -82,6 +84,14 @@ pub const AT_REST: [Case; 5] = [
         engine: PlantedEngine::Postgres,
         steps: Steps::Inserts,
         effect: 0.10,
+        minutes: 10,
+        shown_share: 0.8,
+    },
+    Case {
+        title: "MariaDB, one of five tests with 1% more CPU time",
+        engine: PlantedEngine::MariaDb,
+        steps: Steps::FiveTests,
+        effect: 0.01,
         minutes: 10,
         shown_share: 0.8,
     },
@@ -226,7 +236,7 @@ impl Trial {
         let plain = libraries.compile("plain", 0.0, 0.0)?;
         let mut burn_ns = 0.0;
         if case.effect > 0.0 {
-            let run = Run::of(setup, &plan(case, &plain, &plain, "repeats = 3"))?;
+            let run = Run::of(setup, &plan(case, libraries, &plain, &plain, "repeats = 3"))?;
             burn_ns = case.effect * operation_ns(&run, case.engine, case.steps)?;
         }
         let (statement_ns, commit_ns) = match case.steps {
@@ -240,7 +250,7 @@ impl Trial {
         let repeats =
             format!("repeats = \"until decided\"\ntime = \"{}m\"\neffect = {effect}", case.minutes);
         let began = std::time::Instant::now();
-        let run = Run::of(setup, &plan(case, &plain, &changed, &repeats))?;
+        let run = Run::of(setup, &plan(case, libraries, &plain, &changed, &repeats))?;
         let minutes = began.elapsed().as_secs_f64() / 60.0;
 
         let mut verdicts = verdicts(&run.json("compare")?)?;
@@ -278,7 +288,9 @@ fn operation_ns(run: &Run, engine: PlantedEngine, steps: Steps) -> Result<f64> {
     let step = run.step(steps.step())?;
     // A library works on the threads of its client.
     let threads: &[&str] = match engine {
-        PlantedEngine::Postgres => &["client_user_ns", "client_system_ns", "server_ns"],
+        PlantedEngine::Postgres | PlantedEngine::MariaDb => {
+            &["client_user_ns", "client_system_ns", "server_ns"]
+        }
         PlantedEngine::RocksDb => &["client_user_ns", "client_system_ns"],
     };
     let cpu_ns: Option<f64> = threads.iter().map(|name| step["cpu"][name].as_f64()).sum();
@@ -291,9 +303,9 @@ fn operation_ns(run: &Run, engine: PlantedEngine, steps: Steps) -> Result<f64> {
 
 /// Returns a plan as `assay versus --load repeat` writes it, for two targets that differ in their
 /// library.
-fn plan(case: &Case, plain: &Path, changed: &Path, repeats: &str) -> String {
+fn plan(case: &Case, libraries: &Libraries, plain: &Path, changed: &Path, repeats: &str) -> String {
     let workload = workload_table(case.steps);
-    let mut targets = target_tables(case.engine, plain, changed);
+    let mut targets = libraries.target_tables(plain, changed);
     if matches!(case.engine, PlantedEngine::RocksDb) {
         targets += ONE_LOAD_FOR_BOTH_BUILDS;
     }
@@ -358,46 +370,15 @@ value-size = 400
 read-time = "1s"
 steps = ["fillseq", "flush", "drain", "readrandom"]"#;
 
-/// Returns the tables of the two targets.
-pub fn target_tables(engine: PlantedEngine, plain: &Path, changed: &Path) -> String {
-    let [plain, changed] = [plain, changed].map(Path::display);
-    match engine {
-        PlantedEngine::Postgres => format!(
-            r#"
-[build.plain]
-postgres = "distribution"
-[config.postgres.base.set]
-shared_buffers = "256MB"
-max_wal_size = "4GB"
-synchronous_commit = "off"
-[config.postgres.plain]
-extends = "base"
-set.shared_preload_libraries = '{plain}'
-[config.postgres.changed]
-extends = "base"
-set.shared_preload_libraries = '{changed}'
-[[target]]
+/// One build with the two configs that [`Libraries::target_tables`] writes.
+const BOTH_CONFIGS: &str = r#"[[target]]
 configs = ["plain", "changed"]
-"#
-        ),
-        PlantedEngine::RocksDb => format!(
-            r#"
-[build.plain]
-rocksdb = '{plain}'
-[build.changed]
-rocksdb = '{changed}'
-[config.rocksdb.plain.set]
-compression = "kNoCompression"
-"block_based_table_factory.block_cache" = "{{capacity=1G;num_shard_bits=6}}"
-"#
-        ),
-    }
-}
+"#;
 
 /// Compiles libraries that plant a change.
 pub struct Libraries {
     engine: PlantedEngine,
-    /// The headers of PostgreSQL, or the library of RocksDB.
+    /// The headers of PostgreSQL, the build of MariaDB, or the library of RocksDB.
     needed: PathBuf,
     folder: TempDir,
 }
@@ -410,6 +391,7 @@ impl Libraries {
         fs::set_permissions(folder.path(), readable)?;
         let needed = match engine {
             PlantedEngine::Postgres => postgres_headers(folder.path())?,
+            PlantedEngine::MariaDb => PathBuf::from(mariadb(setup)?),
             PlantedEngine::RocksDb => PathBuf::from(fetch(setup, ROCKSDB)?),
         };
         Ok(Self { engine, needed, folder })
@@ -440,6 +422,57 @@ impl Libraries {
         )
     }
 
+    /// Returns the tables of the two targets.
+    pub fn target_tables(&self, plain: &Path, changed: &Path) -> String {
+        let [plain, changed] = [plain, changed].map(Path::display);
+        let needed = self.needed.display();
+        match self.engine {
+            PlantedEngine::Postgres => format!(
+                r#"
+[build.plain]
+postgres = "distribution"
+[config.postgres.base.set]
+shared_buffers = "256MB"
+max_wal_size = "4GB"
+synchronous_commit = "off"
+[config.postgres.plain]
+extends = "base"
+set.shared_preload_libraries = '{plain}'
+[config.postgres.changed]
+extends = "base"
+set.shared_preload_libraries = '{changed}'
+{BOTH_CONFIGS}"#
+            ),
+            PlantedEngine::MariaDb => format!(
+                r#"
+[build.plain]
+mysql = '{needed}'
+[config.mysql.base.set]
+innodb_buffer_pool_size = "256M"
+innodb_flush_log_at_trx_commit = 2
+sync_binlog = 0
+[config.mysql.plain]
+extends = "base"
+env.LD_PRELOAD = '{plain}'
+[config.mysql.changed]
+extends = "base"
+env.LD_PRELOAD = '{changed}'
+{BOTH_CONFIGS}"#
+            ),
+            PlantedEngine::RocksDb => format!(
+                r#"
+[build.plain]
+rocksdb = '{plain}'
+[build.changed]
+rocksdb = '{changed}'
+[config.rocksdb.plain.set]
+compression = "kNoCompression"
+"block_based_table_factory.block_cache" = "{{capacity=1G;num_shard_bits=6}}"
+"#
+            ),
+        }
+    }
+
     fn compile_to(&self, library: PathBuf, macros: &[String]) -> Result<PathBuf> {
         let mut compiler = typed("cc", "-O2 -shared -fPIC -o");
         compiler.arg(&library).arg(format!("-I{SOURCES}"));
@@ -447,6 +480,9 @@ impl Libraries {
         match self.engine {
             PlantedEngine::Postgres => {
                 compiler.arg("-I").arg(&self.needed).arg(format!("{SOURCES}/postgres.c"));
+            }
+            PlantedEngine::MariaDb => {
+                compiler.arg(format!("{SOURCES}/mariadb.c"));
             }
             PlantedEngine::RocksDb => {
                 compiler.arg(format!("{SOURCES}/rocksdb.c")).arg("-Wl,--no-as-needed");
