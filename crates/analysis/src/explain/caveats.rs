@@ -255,13 +255,23 @@ fn is_measured_alone(case: &Case<'_>) -> bool {
 /// Doubts a change where other processes used processors, or operations waited for one.
 fn busy_host(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
     let others = case.metric("others%").map_or(0.0, Pair::max);
-    let wait = case.metric("op_cpu_wait_us").zip(case.metric("op_time_us"));
-    let wait =
-        wait.map_or(0.0, |(wait, time)| (wait.base / time.base).max(wait.value / time.value));
     let others = (others >= 100.0 * OTHERS).then_some(others);
-    let waiting = (wait >= CPU_WAIT).then_some(100.0 * wait);
+    let waiting = waiting_share(case).filter(|share| *share >= CPU_WAIT);
+    let waiting = waiting.map(|share| 100.0 * share);
+
     let is_busy = others.is_some() || waiting.is_some() || cause == FindingKind::HostBusy;
     is_busy.then_some(Caveat::BusyHost { others, waiting })
+}
+
+/// Returns the share of an operation's time in which it waited for a processor: the larger one of
+/// base and target. `None` if a time is not known, or zero.
+fn waiting_share(case: &Case<'_>) -> Option<f64> {
+    let wait = case.metric("op_cpu_wait_us")?;
+    let time = case.metric("op_time_us")?;
+    if time.base <= 0.0 || time.value <= 0.0 {
+        return None;
+    }
+    Some((wait.base / time.base).max(wait.value / time.value))
 }
 
 fn steal(case: &Case<'_>) -> Option<Caveat> {

@@ -86,6 +86,16 @@ fn neighbors_steal_swap_and_memory_are_caveats_with_both_figures() {
     assert_eq!(caveats(&figures), expected);
 }
 
+#[test]
+fn a_wait_is_no_share_of_an_operation_without_a_time() {
+    let figures = changed(figures(), |row, is_base| {
+        row.metrics.insert("op_time_us", Some(if is_base { 0.0 } else { 50.0 }));
+        row.metrics.insert("op_cpu_wait_us", Some(25.0));
+    });
+    let is_busy = |caveat: &Caveat| matches!(caveat, Caveat::BusyHost { .. });
+    assert!(!caveats(&figures).iter().any(is_busy), "{:?}", caveats(&figures));
+}
+
 /// Returns the case of CPU with writes whose rate was met or missed by the base and by the target.
 fn with_write_rates(met: [bool; 2]) -> Figures {
     let mut figures = figures();
