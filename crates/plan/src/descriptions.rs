@@ -272,11 +272,12 @@ descriptions! {
     }
     "workload.transactions" {
         "use" or ""
-            => "a script of Assay: `\"tpcb\"` or `\"orders\"`; or give a `script`";
+            => "a script of Assay: `\"tpcb\"`, `\"orders\"` or `\"ycsb\"`; or give a `script`";
         "script" or ""
             => "a [script](transactions.md#scripts) of your own: tables, transactions, tests and checks";
         "scale"
-            => "the size of the tables, in the unit of the script: branches of `tpcb`, warehouses of `orders`";
+            => "the size of the tables, in the unit of the script: branches of `tpcb`, warehouses of \
+                `orders`, thousands of rows of `ycsb`";
         "load-connections"
             => "connections that load. It does not depend on `clients`. SQLite allows one writer, \
                 so one connection loads it";

@@ -41,7 +41,10 @@ pub mod kv;
 pub mod sysbench;
 pub mod transactions;
 
+mod cache_padded;
 mod check;
+mod hash;
+mod numbers;
 mod program;
 mod schedule;
 mod state;

@@ -15,6 +15,10 @@ pub enum Summary {
     RowChanges(TableChanges),
     /// Commits of each of a script's transactions.
     Commits(Commits),
+    /// Commits, and the row numbers of each table. Processes don't exchange this summary: clients in
+    /// several processes can't share row numbers.
+    #[serde(skip)]
+    CommitsOfNumberedRows(Commits, Vec<RowNumbers>),
     /// Key-value pairs that the connection wrote. Processes don't exchange this summary, since
     /// embedded engines have all connections in one process.
     #[serde(skip)]
@@ -84,6 +88,24 @@ pub struct Commits {
     pub counts: Vec<u64>,
     /// A commit was not answered, so there may be one more.
     pub is_uncertain: bool,
+}
+
+/// The numbers of a table's rows after a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowNumbers {
+    /// The smallest number that no client took.
+    pub next: u64,
+    /// The numbers that clients took, but whose rows were not committed.
+    pub unused: Vec<u64>,
+}
+
+impl RowNumbers {
+    /// Returns the numbers after a step from those that its clients, at least one, know.
+    pub(crate) fn of_clients(clients: &[Self]) -> Self {
+        let next = clients.iter().map(|client| client.next).max().unwrap_or(1);
+        let unused = clients.iter().flat_map(|client| &client.unused).copied().collect();
+        Self { next, unused }
+    }
 }
 
 impl Commits {

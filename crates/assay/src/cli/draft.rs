@@ -119,6 +119,8 @@ pub enum WorkloadName {
     Tpcb,
     /// Order entry, on servers and SQLite
     Orders,
+    /// The core workloads A to F of YCSB, on servers and SQLite
+    Ycsb,
 }
 
 impl From<WorkloadName> for DraftWorkload {
@@ -129,6 +131,7 @@ impl From<WorkloadName> for DraftWorkload {
             WorkloadName::Kv => Self::Kv,
             WorkloadName::Tpcb => Self::Tpcb,
             WorkloadName::Orders => Self::Orders,
+            WorkloadName::Ycsb => Self::Ycsb,
         }
     }
 }

@@ -209,6 +209,21 @@ fn engines_without_load_ranks_say_so_under_mpirun() {
 }
 
 #[test]
+fn steps_whose_clients_number_rows_together_say_so_under_mpirun() {
+    if !mpi_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let plan = format!(
+        "[workload.transactions]\nuse = \"ycsb\"\nsteps = [\"load\", \"c\", \"d\"]\n{POSTGRES}"
+    );
+    run(&place, &plan, 1).expect_code(2).expect_in_stderr(&[
+        "step `d` can't have load ranks: all its clients take the numbers of rows from one place",
+        "help: start assay without `mpirun`, or remove the step",
+    ]);
+}
+
+#[test]
 fn other_commands_print_once_under_mpirun() {
     if !mpi_is_here_or_test_is_skipped() {
         return;

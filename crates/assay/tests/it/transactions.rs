@@ -1,5 +1,5 @@
-//! Transactions on tables of a script: `tpcb` and a script of its own on each engine with SQL, what
-//! is counted of them, and what is said where they fail.
+//! Transactions on tables of a script: `tpcb`, `ycsb` and a script of its own on each engine with
+//! SQL, what is counted of them, and what is said where they fail.
 
 use crate::place::{POSTGRES, Place, QUICK, SQLITE, mysql};
 use crate::show_json::Shown;
@@ -55,7 +55,7 @@ fn plan(keys: &str, steps: &str, engine: &str) -> String {
     )
 }
 
-/// Runs `tpcb` and the script on an engine, and holds the run to what was counted.
+/// Runs `tpcb`, `ycsb` and the script on an engine, and holds the run to what was counted.
 fn run_on(engine: &str, target: &str) {
     let place = Place::new();
     let tpcb = plan("use = \"tpcb\"", "\"settle\", \"tpcb\", \"tpcb.2\"", engine);
@@ -67,6 +67,8 @@ fn run_on(engine: &str, target: &str) {
     assert!(tpcb["count"].as_u64().unwrap() > 0 && tpcb["failed"] == 0, "{row}");
     assert_eq!(tpcb["rows"].as_u64(), tpcb["count"].as_u64().map(|count| 5 * count), "{row}");
     assert_eq!(tpcb.get("rolled_back"), None, "{row}");
+
+    run_ycsb(&place, engine, target);
 
     let own = plan(SCRIPT, "\"index\", \"settle\", \"mixed\"", engine);
     let ended = place.run(&own, &[]).expect_code(0);
@@ -87,6 +89,29 @@ fn run_on(engine: &str, target: &str) {
         checks.iter().any(|check| check.what == "sum of balances" && check.holds),
         "{checks:?}"
     );
+}
+
+/// Runs the tests of YCSB that have all of its transactions between them.
+fn run_ycsb(place: &Place, engine: &str, target: &str) {
+    let steps = "\"settle\", \"a\", \"f\", \"d\", \"e\", \"d.2\"";
+    let ended = place.run(&plan("use = \"ycsb\"", steps, engine), &[]).expect_code(0);
+    let shown = Shown::read(place, &ended.run_directory());
+    shown.assert_all_valid();
+
+    for (step, main, other) in [
+        ("a", "read", "update"),
+        ("f", "read", "read_modify_write"),
+        ("d", "read_latest", "insert"),
+        ("e", "scan", "insert"),
+        ("d.2", "read_latest", "insert"),
+    ] {
+        let row = shown.row(target, step);
+        for kind in [main, other] {
+            let operations = &row["ops"][kind];
+            assert!(operations["count"].as_u64().unwrap() > 0, "{row}");
+            assert_eq!(operations["failed"], 0, "{row}");
+        }
+    }
 }
 
 #[test]

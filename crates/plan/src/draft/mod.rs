@@ -19,6 +19,8 @@ pub enum DraftWorkload {
     Tpcb,
     /// Order entry.
     Orders,
+    /// The core workloads of YCSB.
+    Ycsb,
 }
 
 /// Exact cells of a plan to write.
@@ -46,7 +48,7 @@ pub struct Template {
 /// The workloads, in the order of [`DraftWorkload`]. Steps last a second or two: starts of a server
 /// differ by more than turns do, so many repeats of short steps show more than few of long ones
 /// (`docs/turns.md`).
-const TEMPLATES: [Template; 5] = [
+const TEMPLATES: [Template; 6] = [
     Template {
         title: "The Insert Benchmark",
         text: include_str!("insert.toml"),
@@ -83,6 +85,13 @@ const TEMPLATES: [Template; 5] = [
         title: "Order entry",
         text: include_str!("orders.toml"),
         blanks: &[("time", ["3s", "1s"])],
+        runs_on: |engine| engine.facts().interface == EngineInterface::Sql,
+        engines: "servers and SQLite",
+    },
+    Template {
+        title: "YCSB",
+        text: include_str!("ycsb.toml"),
+        blanks: &[("scale", ["100", "20"]), ("time", ["1s", "600ms"])],
         runs_on: |engine| engine.facts().interface == EngineInterface::Sql,
         engines: "servers and SQLite",
     },

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plan::{Plan, Reuse};
+use plan::{Plan, Reuse, Workload};
 use probe::HostContext;
 use record::{CellRef, Failure, GroupBase, RateSearch, RecordError, Run, RunDir, Target};
 
@@ -212,8 +212,11 @@ fn results_dir_error(error: RecordError) -> anyhow::Error {
     UsageError::new(causes.join(": "), help).into()
 }
 
-/// Refuses load ranks for engines that run inside of assay: the ranks would idle.
+/// Refuses load ranks for engines that run inside of assay, because the ranks would idle, and for
+/// steps whose clients have to agree on the numbers of rows, because ranks share nothing.
 pub fn refuse_load_ranks(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> {
+    refuse_shared_numbers(plan, tasks)?;
+
     let is_inside = |target: &&plan::Target| {
         let facts = plan.builds[target.build].engine.facts();
         !facts.is_server() && facts.stores_data
@@ -231,6 +234,23 @@ pub fn refuse_load_ranks(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> 
     );
     let help = "start assay without `mpirun`, or leave the target out with `--only`";
     Err(UsageError::new(message, Some(help.into())))
+}
+
+fn refuse_shared_numbers(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> {
+    for task in tasks {
+        let Workload::Transactions(transactions) = &plan.variants[task.cell.variant].workload
+        else {
+            continue;
+        };
+        if let Some(step) = transactions.step_with_shared_numbers() {
+            let message = format!(
+                "step `{step}` can't have load ranks: all its clients take the numbers of rows from one place"
+            );
+            let help = "start assay without `mpirun`, or remove the step";
+            return Err(UsageError::new(message, Some(help.into())));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses turns where the targets don't run the same cells, or other processes make the load.

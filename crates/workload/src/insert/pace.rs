@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::shared::CachePadded;
 use crate::Next;
+use crate::cache_padded::CachePadded;
 
 const AHEAD_MAX: u64 = 8;
 /// A side that had to wait continues only when the other is this close: one wait serves several

@@ -2,10 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// A value on a cache line of its own.
-#[repr(align(128))]
-#[derive(Debug, Default)]
-pub(super) struct CachePadded<T>(pub(super) T);
+use crate::cache_padded::CachePadded;
 
 /// The state of one table's keys, shared by the connections to it.
 #[derive(Debug, Default)]

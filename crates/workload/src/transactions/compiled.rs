@@ -24,6 +24,8 @@ pub(super) struct CompiledTransaction {
     /// The number of texts.
     pub(super) text_count: usize,
     pub(super) writes: bool,
+    /// Each statement commits by itself.
+    pub(super) is_autocommitted: bool,
 }
 
 /// An action; see [`Action`].
@@ -95,6 +97,7 @@ impl<S: Session> Compiler<'_, S> {
             integer_count: transaction.integers,
             text_count: transaction.texts,
             writes: transaction.writes(),
+            is_autocommitted: transaction.is_autocommitted,
         })
     }
 

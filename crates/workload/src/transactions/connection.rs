@@ -4,6 +4,7 @@ use engine::{Dialect, Error, ErrorClass, Interrupt, Session};
 
 use super::compiled::{CompiledTransaction, Flow, run};
 use super::values::Values;
+use crate::numbers::ClientNumbers;
 use crate::summary::{Commits, Summary};
 use crate::sysbench::TransactionStatement;
 use crate::{Executed, Next, OpKind, OpRole, Program};
@@ -91,6 +92,8 @@ pub(super) struct Runner<S> {
     is_open: bool,
     /// The commit was sent, and not answered yet.
     is_committing: bool,
+    /// The prepared transaction was committed, perhaps.
+    is_committed: bool,
     commits: Commits,
 }
 
@@ -121,8 +124,14 @@ impl<S: Session> Runner<S> {
             fault: None,
             is_open: false,
             is_committing: false,
+            is_committed: false,
             commits: Commits { counts: vec![0; transactions], is_uncertain: false },
         }
+    }
+
+    /// Sets the row numbers of each table.
+    pub(super) fn share_numbers(&mut self, numbers: Vec<ClientNumbers>) {
+        self.values.numbers = numbers;
     }
 
     /// Returns the index of a part, drawn by weight.
@@ -151,23 +160,41 @@ impl<S: Session> Runner<S> {
 
         let Self { session, boundaries, values, .. } = self;
         let transaction = &self.parts[self.chosen].transaction;
-        let begin = if transaction.writes { &boundaries.begin } else { &boundaries.begin_reading };
-        begin.run(session)?;
-        self.is_open = true;
+        if transaction.is_autocommitted {
+            self.is_committing = transaction.writes;
+        } else {
+            let begin =
+                if transaction.writes { &boundaries.begin } else { &boundaries.begin_reading };
+            begin.run(session)?;
+            self.is_open = true;
+        }
 
         let mut rows = 0;
         let flow = run(&transaction.body, session, values, &mut rows)?;
         if flow == Flow::Abort {
-            boundaries.rollback.run(session)?;
-            self.is_open = false;
+            if self.is_open {
+                boundaries.rollback.run(session)?;
+            }
+            (self.is_open, self.is_committing) = (false, false);
             return Ok(Executed { rows, is_expected: true, is_rolled_back: true });
         }
 
-        self.is_committing = true;
-        boundaries.commit.run(session)?;
-        (self.is_open, self.is_committing) = (false, false);
+        if self.is_open {
+            self.is_committing = true;
+            boundaries.commit.run(session)?;
+        }
+        (self.is_open, self.is_committing, self.is_committed) = (false, false, true);
         self.commits.counts[transaction.index] += 1;
         Ok(Executed { rows, is_expected: true, is_rolled_back: false })
+    }
+
+    /// Tells what became of the row numbers of the prepared transaction.
+    #[inline]
+    fn end_transaction(&mut self) {
+        for numbers in &mut self.values.numbers {
+            numbers.end_transaction(self.is_committed);
+        }
+        self.is_committed = false;
     }
 
     /// Rolls back what an attempt has done.
@@ -175,6 +202,7 @@ impl<S: Session> Runner<S> {
     fn roll_back(&mut self, class: ErrorClass) {
         if self.is_committing && class.ends_session() {
             self.commits.is_uncertain = true;
+            self.is_committed = true;
         }
         if self.is_open && !class.ends_session() {
             // The server may have rolled back already. Some servers then refuse the statement.
@@ -195,6 +223,7 @@ impl<S: Session> Program for Runner<S> {
     }
 
     fn prepare(&mut self) -> Next {
+        self.end_transaction();
         self.chosen = self.choose();
         let input = &self.parts[self.chosen].transaction.input;
         let mut rows = 0;
@@ -221,6 +250,13 @@ impl<S: Session> Program for Runner<S> {
     }
 
     fn summary(&mut self, _: u64) -> Result<Summary, Error> {
-        Ok(Summary::Commits(self.commits.clone()))
+        self.end_transaction();
+        let commits = self.commits.clone();
+        if self.values.numbers.is_empty() {
+            return Ok(Summary::Commits(commits));
+        }
+
+        let numbers = self.values.numbers.iter().map(ClientNumbers::summary).collect();
+        Ok(Summary::CommitsOfNumberedRows(commits, numbers))
     }
 }

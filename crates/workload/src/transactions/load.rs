@@ -81,6 +81,7 @@ impl RowWriter {
                 letters: stream(TEXTS),
                 // The same for all tables.
                 keyed: Random::stream(seed, &[KEYS]),
+                numbers: Vec::new(),
             },
             choices: stream(CHOICES),
             texts: stream(TEXTS),

@@ -14,6 +14,8 @@ mod values;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use engine::{
     Column, ColumnType, DefinedType, Error, Index, IndexStatements, Session, SqlEngine,
     StatementPlan, Table,
@@ -21,8 +23,9 @@ use engine::{
 use plan::TransactionsStepKind;
 use plan::transactions::{Isolation, ScriptTable, ScriptType};
 
+use crate::numbers::{ClientNumbers, SharedNumbers};
 use crate::program::plans_of_first_ops;
-use crate::summary::{Commits, Summaries, Summary};
+use crate::summary::{Commits, RowNumbers, Summaries, Summary};
 use crate::sysbench::{Options, Step};
 use crate::{Check, LoadState, Random, Schedule, Task};
 use compiled::Compiler;
@@ -42,6 +45,8 @@ pub struct Transactions {
     tables: Vec<Table>,
     /// The commits since the load.
     commits: Commits,
+    /// The numbers of each table's rows, including those that transactions inserted.
+    numbers: Vec<RowNumbers>,
     /// The last step loaded the tables.
     has_just_loaded: bool,
 }
@@ -49,8 +54,10 @@ pub struct Transactions {
 impl Transactions {
     /// Returns a benchmark whose tables don't exist yet.
     pub fn new(plan: &plan::Transactions, options: Options) -> Self {
+        let loaded = |table: &ScriptTable| RowNumbers { next: table.rows + 1, unused: Vec::new() };
         Self {
             tables: plan.script.tables.iter().map(table).collect(),
+            numbers: plan.script.tables.iter().map(loaded).collect(),
             plan: plan.clone(),
             options,
             commits: Commits::default(),
@@ -108,9 +115,11 @@ impl Transactions {
             TransactionsStepKind::Run { test, isolation, rate, .. } => {
                 let clients = self.options.clients;
                 let kind = self.main_kind(*test);
+                let shared = self.shared_numbers(*test);
                 let mut tasks = Vec::new();
                 for client in (0..clients).filter(|client| self.options.share.has(*client)) {
-                    let runner = self.runner(step, *test, *isolation, client, engine)?;
+                    let mut runner = self.runner(step, *test, *isolation, client, engine)?;
+                    runner.share_numbers(self.client_numbers(&shared, client));
                     let schedule = match rate {
                         None => Schedule::Closed,
                         Some(rate) => Schedule::rate(*rate, client, clients),
@@ -120,6 +129,20 @@ impl Transactions {
                 Ok(tasks)
             }
         }
+    }
+
+    /// Returns the row numbers of each table for the clients of a step; none if its test asks for none.
+    fn shared_numbers(&self, test: usize) -> Vec<Arc<SharedNumbers>> {
+        if !self.plan.script.shares_numbers(test) {
+            return Vec::new();
+        }
+        let clients = self.options.clients;
+        self.numbers.iter().map(|table| Arc::new(SharedNumbers::new(table, clients))).collect()
+    }
+
+    fn client_numbers(&self, shared: &[Arc<SharedNumbers>], client: u32) -> Vec<ClientNumbers> {
+        let tables = shared.iter().zip(&self.numbers);
+        tables.map(|(shared, before)| ClientNumbers::new(shared, before, client)).collect()
     }
 
     /// Returns the plans of a step's statements; none from engines without plans.
@@ -233,6 +256,7 @@ impl Transactions {
             choices: Random::stream(seed, &[number, of_client, is_warm_up, CHOICES]),
             letters: Random::stream(seed, &texts_path),
             keyed: Random::stream(seed, &[]),
+            numbers: Vec::new(),
         };
         let kinds = self.kinds(test);
         Ok(Runner::new(session, kinds, parts, boundaries, values, script.transactions.len()))
@@ -240,9 +264,22 @@ impl Transactions {
 
     /// Applies what the connections of a step or its warm-up did, complete or not.
     pub fn apply(&mut self, step: usize, summaries: &Summaries) {
+        let mut numbers = vec![Vec::new(); self.numbers.len()];
         for (_, summary) in summaries {
-            if let Summary::Commits(commits) = summary {
-                self.commits.add(commits);
+            match summary {
+                Summary::Commits(commits) => self.commits.add(commits),
+                Summary::CommitsOfNumberedRows(commits, tables) => {
+                    self.commits.add(commits);
+                    for (numbers, of_client) in numbers.iter_mut().zip(tables) {
+                        numbers.push(of_client.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
+        for (table, of_clients) in self.numbers.iter_mut().zip(numbers) {
+            if !of_clients.is_empty() {
+                *table = RowNumbers::of_clients(&of_clients);
             }
         }
 

@@ -8,6 +8,7 @@ use super::*;
 use crate::{ClientShare, Executed, Next};
 
 mod orders;
+mod ycsb;
 
 const TPCB: &str = "use = 'tpcb'";
 

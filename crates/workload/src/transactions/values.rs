@@ -1,11 +1,15 @@
 //! Computes integers and texts of scripts. What is known before the first operation is computed when
 //! a connection is opened.
 
+use std::fmt::Write as _;
+
 use engine::{Error, ErrorClass};
 use plan::transactions::{Number, NumberOperator, Shape, TextValue};
 
 use super::distribution::RangeSampler;
 use crate::Random;
+use crate::hash::hash;
+use crate::numbers::ClientNumbers;
 
 /// The syllables of `lastname`, one for each digit.
 const SYLLABLES: [&str; 10] =
@@ -23,6 +27,8 @@ pub(super) struct Values {
     pub(super) letters: Random,
     /// The streams of keys, each of which draws integers; see [`Number::At`].
     pub(super) keyed: Random,
+    /// The row numbers of each table; empty if no value asks for them.
+    pub(super) numbers: Vec<ClientNumbers>,
 }
 
 /// The computation of an integer; see [`Number`].
@@ -37,6 +43,11 @@ pub(super) enum Computation {
     /// A random number between two bounds that are computed.
     DrawBetween(Box<DrawBetween>),
     At(Box<[Computation; 2]>),
+    Hash(Box<Computation>),
+    /// The next row number of a table.
+    Next(usize),
+    /// The newest row number of a table.
+    Newest(usize),
 }
 
 #[derive(Debug)]
@@ -62,6 +73,9 @@ impl Computation {
             Number::At(parts) => {
                 Self::At(Box::new([0, 1].map(|part| Self::new(&parts[part], seed))))
             }
+            Number::Hash(number) => Self::Hash(Box::new(Self::new(number, seed))),
+            Number::Next(table) => Self::Next(*table),
+            Number::Newest(table) => Self::Newest(*table),
             Number::Draw(draw) => match (Self::new(&draw.least, seed), Self::new(&draw.most, seed))
             {
                 (Self::Constant(least), Self::Constant(most)) => {
@@ -104,6 +118,9 @@ impl Computation {
                 values.choices = outer;
                 value
             }
+            Self::Hash(number) => Ok(hash(number.value(values)?)),
+            Self::Next(table) => Ok(values.numbers[*table].next()),
+            Self::Newest(table) => Ok(values.numbers[*table].newest()),
             Self::Draw(sampler) => Ok(sampler.draw(&mut values.choices)),
             Self::DrawBetween(draw) => {
                 let least = draw.least.value(values)?;
@@ -138,6 +155,7 @@ pub(super) enum TextComputation {
     Digits(Computation),
     LastName(Computation),
     Either(Computation, Box<[TextComputation; 2]>),
+    Numbered(String, Computation),
 }
 
 impl TextComputation {
@@ -154,6 +172,9 @@ impl TextComputation {
             TextValue::Either(condition, texts) => {
                 let texts = [0, 1].map(|text| Self::new(&texts[text], seed));
                 Self::Either(Computation::new(condition, seed), Box::new(texts))
+            }
+            TextValue::Numbered(prefix, number) => {
+                Self::Numbered(prefix.clone(), Computation::new(number, seed))
             }
         }
     }
@@ -186,6 +207,10 @@ impl TextComputation {
                 let chosen = if condition.value(values)? != 0 { &texts[0] } else { &texts[1] };
                 chosen.write(values, written)?;
             }
+            Self::Numbered(prefix, number) => {
+                written.push_str(prefix);
+                let _ = write!(written, "{}", number.value(values)?);
+            }
             Self::LastName(number) => {
                 let number = number.value(values)?.rem_euclid(1000) as usize;
                 for digit in [number / 100, number / 10 % 10, number % 10] {
@@ -209,6 +234,7 @@ mod tests {
             choices: random.clone(),
             letters: random.clone(),
             keyed: random,
+            numbers: Vec::new(),
         }
     }
 
@@ -240,6 +266,43 @@ mod tests {
             assert!(second.len() == 4 && second.bytes().all(|byte| byte.is_ascii_digit()));
         }
         assert_eq!(Vec::from_iter(lengths), [5, 6, 7, 8, 9]);
+    }
+
+    /// The rows that YCSB's generator of scrambled numbers asks for: several numbers of a Zipf
+    /// distribution mean the same row.
+    #[test]
+    fn a_hash_of_zipfian_numbers_has_the_sum_of_their_shares() {
+        const DRAWS: u32 = 400_000;
+        const ROWS: i64 = 50;
+        let draw = plan::transactions::NumberDraw {
+            shape: Shape::Zipf { exponent: 0.99 },
+            least: Number::Constant(1),
+            most: Number::Constant(1000),
+        };
+        let hashed = Number::Hash(Box::new(Number::Draw(Box::new(draw))));
+        let sides = Box::new([hashed, Number::Constant(ROWS)]);
+        let computation = Computation::new(&Number::Binary(NumberOperator::Remainder, sides), 1);
+        let mut values = values();
+        let mut counts = vec![0_u32; ROWS as usize];
+        for _ in 0..DRAWS {
+            counts[computation.value(&mut values).unwrap() as usize] += 1;
+        }
+
+        let mut expected = vec![0.0; ROWS as usize];
+        for number in 1..=1000 {
+            expected[(hash(number) % ROWS) as usize] += (number as f64).powf(-0.99);
+        }
+        let total: f64 = expected.iter().sum();
+        let chi_square: f64 = counts
+            .iter()
+            .zip(expected)
+            .map(|(count, share)| {
+                let mean = f64::from(DRAWS) * share / total;
+                (f64::from(*count) - mean).powi(2) / mean
+            })
+            .sum();
+        // 49 degrees of freedom, as far as four standard deviations.
+        assert!(chi_square < 49.0 + 4.0 * 98_f64.sqrt(), "{chi_square}");
     }
 
     #[test]

@@ -32,6 +32,17 @@ pub struct Transactions {
     pub policy: StepPolicy,
 }
 
+impl Transactions {
+    /// Returns the first step whose clients have to agree on the numbers of rows.
+    pub fn step_with_shared_numbers(&self) -> Option<&str> {
+        let step = self.steps.iter().find(|step| match step.kind {
+            TransactionsStepKind::Run { test, .. } => self.script.shares_numbers(test),
+            _ => false,
+        });
+        step.map(|step| step.name.as_str())
+    }
+}
+
 /// One step of the transactions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransactionsStep {

@@ -15,6 +15,12 @@ pub enum Number {
     Draw(Box<NumberDraw>),
     /// The second, with random numbers that depend on the first only.
     At(Box<[Number; 2]>),
+    /// A number from 0 to 2^63 - 1 that looks random and belongs to this number only.
+    Hash(Box<Number>),
+    /// The next number of a table's rows, by the table's index.
+    Next(usize),
+    /// The newest number of a table's rows, by the table's index.
+    Newest(usize),
 }
 
 /// An operation on two integers. Comparisons, `and` and `or` give 1 or 0.

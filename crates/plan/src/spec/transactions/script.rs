@@ -103,6 +103,8 @@ pub enum TextValue {
     LastName(Number),
     /// The first text if the number is not 0, otherwise the second.
     Either(Number, Box<[TextValue; 2]>),
+    /// A constant text with the digits of a number after it.
+    Numbered(String, Number),
 }
 
 /// One kind of transaction.
@@ -118,6 +120,10 @@ pub struct Transaction {
     pub integers: usize,
     /// The number of texts.
     pub texts: usize,
+    /// Each statement commits by itself.
+    pub is_autocommitted: bool,
+    /// The tables whose next or newest row it asks for, by their indexes; each once.
+    pub numbered_tables: Vec<usize>,
 }
 
 /// An action of a transaction.
@@ -317,10 +323,17 @@ impl Script {
         self.tables.iter().map(|table| table.rows).sum()
     }
 
-    /// Returns the size of the values of all loaded rows, in bytes, with texts at half of their
-    /// longest length.
+    /// Returns the size of the values of all loaded rows, in bytes, as far as that is known before
+    /// they are made.
     pub fn value_bytes(&self) -> u64 {
         self.tables.iter().map(|table| table.rows * table.row_bytes()).sum()
+    }
+
+    /// Returns whether a test asks for the next or the newest row of a table, which all clients
+    /// have to agree on.
+    pub fn shares_numbers(&self, test: usize) -> bool {
+        let mut parts = self.tests[test].parts.iter();
+        parts.any(|(part, _)| !self.transactions[*part].numbered_tables.is_empty())
     }
 
     /// Returns whether a table has a secondary index.
@@ -330,7 +343,7 @@ impl Script {
 }
 
 impl ScriptTable {
-    /// Returns the size of a row's values in bytes, with texts of a varying length at half of the
+    /// Returns the size of a row's values in bytes, with texts of an unknown length at half of the
     /// longest.
     pub fn row_bytes(&self) -> u64 {
         let bytes = |column: &ScriptColumn| match column.kind {
@@ -339,9 +352,24 @@ impl ScriptTable {
             ScriptType::Bigint | ScriptType::Timestamp => 8,
             ScriptType::Decimal { digits, .. } => u64::from(digits).div_ceil(2),
             ScriptType::Char(length) => length.into(),
-            ScriptType::Varchar(length) => u64::from(length.div_ceil(2)),
+            ScriptType::Varchar(length) => {
+                column.value.text_bytes().unwrap_or(u64::from(length.div_ceil(2)))
+            }
         };
         self.columns.iter().map(bytes).sum()
+    }
+}
+
+impl ColumnValue {
+    /// Returns the mean size of a text of constant or random characters; `None` of another value.
+    fn text_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Text(TextValue::Constant(text)) => Some(text.len() as u64),
+            Self::Text(TextValue::Letters(Number::Constant(least), Number::Constant(most))) => {
+                Some(least.midpoint(*most).unsigned_abs())
+            }
+            _ => None,
+        }
     }
 }
 
@@ -349,6 +377,12 @@ impl Transaction {
     /// Returns whether a statement may write.
     pub fn writes(&self) -> bool {
         writes(&self.body)
+    }
+
+    /// Returns whether an attempt may go on, or abort, after a statement that writes.
+    pub(crate) fn goes_on_after_writing(&self) -> bool {
+        let mut has_written = false;
+        goes_on_after_writing(&self.body, &mut has_written)
     }
 }
 
@@ -360,5 +394,30 @@ fn writes(actions: &[Action]) -> bool {
         }
         Action::ForEach { body, .. } | Action::ForRange { body, .. } => writes(body),
         Action::Number { .. } | Action::Text { .. } | Action::List { .. } | Action::Abort => false,
+    })
+}
+
+/// Returns whether a statement or an abort may come after a statement that writes; notes in
+/// `has_written` whether there may be one.
+fn goes_on_after_writing(actions: &[Action], has_written: &mut bool) -> bool {
+    actions.iter().any(|action| match action {
+        Action::Statement(statement) => {
+            let goes_on = *has_written;
+            *has_written |= !statement.only_reads;
+            goes_on
+        }
+        Action::Abort => *has_written,
+        Action::If { then, otherwise, .. } | Action::On { then, otherwise, .. } => {
+            let mut has_other_written = *has_written;
+            let goes_on = goes_on_after_writing(then, has_written)
+                || goes_on_after_writing(otherwise, &mut has_other_written);
+            *has_written |= has_other_written;
+            goes_on
+        }
+        // The second turn comes after the first.
+        Action::ForEach { body, .. } | Action::ForRange { body, .. } => {
+            goes_on_after_writing(body, has_written) || goes_on_after_writing(body, has_written)
+        }
+        Action::Number { .. } | Action::Text { .. } | Action::List { .. } => false,
     })
 }

@@ -22,12 +22,15 @@ impl Parser<'_> {
         globals: &[(String, Symbol)],
         clients: u32,
     ) -> Result<Transaction, Fault> {
+        let span = self.peek();
         let name = self.name("the name of a transaction")?.to_owned();
+        let is_autocommitted = self.take("autocommit");
 
         // The first integer is the client's number.
         self.scope.named = globals.to_vec();
         (self.scope.integers, self.scope.texts) = (1, 0);
         self.scope.changeable.clear();
+        self.scope.numbered_tables.clear();
         self.scope.is_table = false;
         let client = Bounded::variable(0, (0, i64::from(clients.max(1)) - 1));
         self.scope.named.push(("client".to_owned(), Symbol::Number(client)));
@@ -50,9 +53,18 @@ impl Parser<'_> {
             }
         }
 
-        let (integers, texts) = (self.scope.integers, self.scope.texts);
         self.scope.draws = Draws::Allowed;
-        Ok(Transaction { name, input, body, integers, texts })
+        let transaction = Transaction {
+            name,
+            input,
+            body,
+            integers: self.scope.integers,
+            texts: self.scope.texts,
+            is_autocommitted,
+            numbered_tables: self.scope.numbered_tables.clone(),
+        };
+        refuse_partial_commits(&transaction, span)?;
+        Ok(transaction)
     }
 
     /// Takes a block in braces, whose names end with it.
@@ -72,6 +84,17 @@ impl Parser<'_> {
         self.scope.named.truncate(named);
         self.scope.draws = draws;
         Ok(actions)
+    }
+
+    /// Takes the actions of `else`, if it comes next: a block, or another condition.
+    fn otherwise(&mut self) -> Result<Vec<Action>, Fault> {
+        if !self.take("else") {
+            Ok(Vec::new())
+        } else if self.ahead() == "if" {
+            Ok(vec![self.nested(Self::action)?])
+        } else {
+            self.block()
+        }
     }
 
     /// Takes an action, with its semicolon or block.
@@ -118,10 +141,6 @@ impl Parser<'_> {
             "" | "}" | ";" => Err(self.unexpected("an action or `}`")),
             _ => Ok(Action::Statement(self.statement()?)),
         }
-    }
-
-    fn otherwise(&mut self) -> Result<Vec<Action>, Fault> {
-        if self.take("else") { self.block() } else { Ok(Vec::new()) }
     }
 
     fn engine(&mut self) -> Result<Engine, Fault> {
@@ -371,4 +390,20 @@ impl Parser<'_> {
             None => Err(self.undefined(name, span)),
         }
     }
+}
+
+/// Refuses a transaction without `begin` and `commit` that a failure could leave half done: a retry
+/// would repeat the first half.
+fn refuse_partial_commits(
+    transaction: &Transaction,
+    span: std::ops::Range<usize>,
+) -> Result<(), Fault> {
+    if !transaction.is_autocommitted || !transaction.goes_on_after_writing() {
+        return Ok(());
+    }
+    let message = format!("a failure of {} could not be rolled back", code(&transaction.name));
+    let label = "only its last statement may write, because each commits";
+    let mut fault = fault("plan::bad-script", span, message, label);
+    fault.help("remove `autocommit`");
+    Err(fault)
 }

@@ -44,6 +44,18 @@ impl Bounded {
         Self { number: Number::At(Box::new([key.number, value.number])), min, max, draws }
     }
 
+    /// Returns the number that a hash makes of another one.
+    pub(super) fn hash(of: Self) -> Self {
+        let number = Number::Hash(Box::new(of.number));
+        Self { number, min: 0, max: i64::MAX, draws: of.draws }
+    }
+
+    /// Returns the next or the newest number of a table's rows, at least `min`. Another attempt
+    /// would get another one, as of a draw.
+    pub(super) fn row_number(number: Number, min: u64) -> Self {
+        Self { number, min: min.cast_signed(), max: i64::MAX, draws: true }
+    }
+
     /// Applies an operation. A constant operation is computed; `None` if it has no result.
     pub(super) fn combine(operator: NumberOperator, left: Self, right: Self) -> Option<Self> {
         if let (Number::Constant(left), Number::Constant(right)) = (&left.number, &right.number) {

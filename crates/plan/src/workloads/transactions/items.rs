@@ -41,6 +41,7 @@ pub(super) fn script(text: &str, sizes: Sizes) -> Result<Script, Fault> {
             "table" => {
                 let table = parser.table(&globals)?;
                 refuse_twice("table", &table.name, &script.tables, |table| &table.name, keyword)?;
+                parser.tables.push((table.name.clone(), table.rows));
                 script.tables.push(table);
             }
             "transaction" => {

@@ -11,6 +11,7 @@ mod parser;
 mod sql;
 #[cfg(test)]
 mod tests;
+mod texts;
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -33,8 +34,11 @@ use items::Sizes;
 const PATH: &str = "workload.transactions";
 
 /// The scripts of Assay.
-const BUILTIN: [(&str, &str); 2] =
-    [("tpcb", include_str!("tpcb.script")), ("orders", include_str!("orders.script"))];
+const BUILTIN: [(&str, &str); 3] = [
+    ("tpcb", include_str!("tpcb.script")),
+    ("orders", include_str!("orders.script")),
+    ("ycsb", include_str!("ycsb.script")),
+];
 
 const SCALE: RangeInclusive<u32> = 1..=10_000_000;
 const LOAD_CONNECTIONS: RangeInclusive<u32> = 1..=1_000;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::bounded::Bounded;
-use crate::spec::transactions::{List, NumberOperator, Shape, TextValue};
+use crate::spec::transactions::{List, Number, NumberOperator, Shape};
 use crate::text::diagnostic::{Diagnostic, Place};
 use crate::text::wording::{choices, code};
 
@@ -11,11 +11,9 @@ use crate::text::wording::{choices, code};
 const DEPTH_MAX: u32 = 60;
 /// With a larger exponent nearly all draws would be the most frequent value.
 const EXPONENT_MAX: f64 = 10.0;
-/// The longest random text.
-const TEXT_LENGTH_MAX: i64 = 10_000;
 
 /// Functions of integers, each with its parameters.
-const FUNCTIONS: [(&str, &str); 8] = [
+const FUNCTIONS: [(&str, &str); 11] = [
     ("if", "CONDITION, A, B"),
     ("at", "KEY, VALUE"),
     ("uniform", "A, B"),
@@ -24,10 +22,12 @@ const FUNCTIONS: [(&str, &str); 8] = [
     ("latest", "A, B, EXPONENT"),
     ("hot", "A, B, PART, SHARE"),
     ("nurand", "X, A, B"),
+    ("hash", "N"),
+    ("next", "TABLE"),
+    ("newest", "TABLE"),
 ];
-/// Functions of texts.
-pub(super) const TEXT_FUNCTIONS: [&str; 4] = ["letters", "digits", "lastname", "either"];
-
+/// Functions of integers that draw nothing themselves.
+const FIXED_FUNCTIONS: [&str; 3] = ["if", "at", "hash"];
 /// The fault of a script. Its place is a range of bytes of the script.
 pub(super) type Fault = Box<Diagnostic>;
 
@@ -73,6 +73,8 @@ pub(super) struct Scope {
     pub(super) is_table: bool,
     /// The places of the variables that may change.
     pub(super) changeable: Vec<usize>,
+    /// The tables whose next or newest row is asked for, by their indexes.
+    pub(super) numbered_tables: Vec<usize>,
 }
 
 impl Scope {
@@ -100,12 +102,14 @@ pub(super) struct Parser<'a> {
     /// The end of the last token.
     pub(super) at: usize,
     pub(super) scope: Scope,
+    /// The tables so far, each with the rows that are loaded.
+    pub(super) tables: Vec<(String, u64)>,
     depth: u32,
 }
 
 impl<'a> Parser<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, at: 0, scope: Scope::default(), depth: 0 }
+        Self { text, at: 0, scope: Scope::default(), tables: Vec::new(), depth: 0 }
     }
 
     /// Returns the place of the next token: a word, a number, a text in quotes, a symbol, or an
@@ -393,9 +397,10 @@ impl<'a> Parser<'a> {
         self.expect(")")?;
 
         if let Draws::Refused(why) = &self.scope.draws
-            && !["if", "at"].contains(&name)
+            && !FIXED_FUNCTIONS.contains(&name)
         {
-            let message = format!("{} draws a random number here", code(name));
+            let what = if ["next", "newest"].contains(&name) { "row's" } else { "random" };
+            let message = format!("{} draws a {what} number here", code(name));
             return Err(fault("plan::bad-expression", span.start..self.at, message, *why));
         }
         Ok(result)
@@ -417,6 +422,12 @@ impl<'a> Parser<'a> {
             let key = self.number()?;
             self.expect(",")?;
             return Ok(Bounded::at(key, self.number()?));
+        }
+        if name == "hash" {
+            return Ok(Bounded::hash(self.number()?));
+        }
+        if ["next", "newest"].contains(&name) {
+            return self.row_number(name);
         }
 
         let x = if name == "nurand" {
@@ -452,6 +463,32 @@ impl<'a> Parser<'a> {
         Ok(Bounded::draw(shape, least, most))
     }
 
+    /// Takes the name of a table, and returns the next or the newest number of its rows.
+    fn row_number(&mut self, function: &str) -> Result<Bounded, Fault> {
+        if self.scope.is_table {
+            return Err(self.unexpected(&format!("a transaction around {}", code(function))));
+        }
+
+        let span = self.peek();
+        let name = self.name("the name of a table")?;
+        let Some(index) = self.tables.iter().position(|(table, _)| table == name) else {
+            let known: Vec<&str> = self.tables.iter().map(|(table, _)| table.as_str()).collect();
+            let message = format!("unknown table {}", code(name));
+            let mut fault = fault("plan::unknown-name", span, message, "not defined above");
+            fault.help(choices(name, "tables above", &known));
+            return Err(fault);
+        };
+
+        if !self.scope.numbered_tables.contains(&index) {
+            self.scope.numbered_tables.push(index);
+        }
+        let rows = self.tables[index].1;
+        Ok(match function {
+            "next" => Bounded::row_number(Number::Next(index), rows + 1),
+            _ => Bounded::row_number(Number::Newest(index), rows),
+        })
+    }
+
     /// Takes a constant with or without decimals.
     fn decimal(
         &mut self,
@@ -481,76 +518,6 @@ impl<'a> Parser<'a> {
             let message = format!("{what} must be a constant from {least} to {most}");
             fault("plan::bad-expression", start..self.at, message, "not such a number")
         })
-    }
-
-    /// Returns whether the next value is a text.
-    pub(super) fn is_text_ahead(&self) -> bool {
-        let token = self.ahead();
-        token.starts_with('\'')
-            || TEXT_FUNCTIONS.contains(&token)
-            || matches!(self.scope.find(token), Some(Symbol::Text(_)))
-    }
-
-    /// Takes the computation of a text.
-    pub(super) fn text_value(&mut self) -> Result<TextValue, Fault> {
-        if let Some(constant) = self.quoted('\'') {
-            return Ok(TextValue::Constant(constant));
-        }
-
-        let span = self.peek();
-        let name = &self.text[span.clone()];
-        if let Some(Symbol::Text(slot)) = self.scope.find(name) {
-            let slot = *slot;
-            self.at = span.end;
-            return Ok(TextValue::Variable(slot));
-        }
-        if !TEXT_FUNCTIONS.contains(&name) {
-            let expected = "a text in quotes, `letters(A, B)`, `digits(N)`, `lastname(N)` or \
-                            `either(CONDITION, A, B)`";
-            return Err(self.unexpected(expected));
-        }
-
-        self.at = span.end;
-        self.expect("(")?;
-        let first = self.length(name)?;
-        let value = match name {
-            "either" => {
-                self.expect(",")?;
-                let second = self.nested(Self::text_value)?;
-                self.expect(",")?;
-                let third = self.nested(Self::text_value)?;
-                TextValue::Either(first.number, Box::new([second, third]))
-            }
-            "letters" => {
-                self.expect(",")?;
-                TextValue::Letters(first.number, self.length(name)?.number)
-            }
-            "digits" => TextValue::Digits(first.number),
-            _ => TextValue::LastName(first.number),
-        };
-        self.expect(")")?;
-
-        match (&self.scope.draws, &value) {
-            (Draws::Refused(why), TextValue::Letters(..) | TextValue::Digits(_)) => {
-                let message = format!("{} draws a random text here", code(name));
-                Err(fault("plan::bad-expression", span.start..self.at, message, *why))
-            }
-            _ => Ok(value),
-        }
-    }
-
-    /// Takes an argument of a function of texts.
-    fn length(&mut self, name: &str) -> Result<Bounded, Fault> {
-        let start = self.peek().start;
-        let length = self.number()?;
-        if !["lastname", "either"].contains(&name)
-            && (length.min < 0 || length.max > TEXT_LENGTH_MAX)
-        {
-            let message = format!("a text of {} to {} characters", length.min, length.max);
-            let label = format!("allowed: 0 to {TEXT_LENGTH_MAX}");
-            return Err(fault("plan::out-of-range", start..self.at, message, label));
-        }
-        Ok(length)
     }
 }
 

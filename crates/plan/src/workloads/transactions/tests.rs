@@ -154,6 +154,52 @@ fn faults_point_to_their_texts() {
 }
 
 #[test]
+fn new_rows_are_numbered_from_those_that_are_loaded() {
+    let read = transaction("let a = next(t); let b = latest(1, newest(t), 0.9); select {a}, {b};");
+    assert_eq!((read.input.len(), &read.numbered_tables), (2, &vec![0]));
+    let Action::Number { value: Number::Next(0), .. } = read.input[0] else { panic!("{read:?}") };
+    assert!(transaction("select 1;").numbered_tables.is_empty());
+
+    for (body, message, at) in [
+        ("let v = next(u);", "unknown table `u`", "u"),
+        ("select {next(t)};", "`next(t)` is random", "next(t)"),
+        ("select 1; let v = next(t);", "`next` draws a row's number here", "next(t)"),
+    ] {
+        let found = fault_of(body);
+        assert_eq!((found.0.as_str(), found.1.as_str()), (message, at), "{body}");
+    }
+    let table = "table t (id int = row, v int = next(t)) key (id) rows 1;";
+    assert_eq!(script(table, SIZES).unwrap_err().message, "unexpected `t`");
+}
+
+#[test]
+fn a_transaction_that_commits_each_statement_ends_with_its_only_write() {
+    let text = |body: &str| {
+        format!(
+            "table t (id int = row, v int) key (id) rows 1; transaction a autocommit {{ {body} }}"
+        )
+    };
+    for body in [
+        "select 1;",
+        "let v = select v from t; update t set v = {v};",
+        "if 1 = 1 { update t set v = 1; } else if 1 = 2 { update t set v = 2; } else { delete from t; }",
+    ] {
+        let script = script(&text(body), SIZES).unwrap_or_else(|fault| panic!("{}", fault.message));
+        assert!(script.transactions[0].is_autocommitted);
+    }
+    for body in [
+        "update t set v = 1; select 1;",
+        "update t set v = 1; abort;",
+        "for i in 1 to 2 { update t set v = 1; }",
+        "if 1 = 1 { update t set v = 1; } update t set v = 2;",
+        "if 1 = 1 { select 1; } else { update t set v = 1; } select 2;",
+    ] {
+        let fault = script(&text(body), SIZES).unwrap_err();
+        assert_eq!(fault.message, "a failure of `a` could not be rolled back", "{body}");
+    }
+}
+
+#[test]
 fn only_what_var_defines_changes() {
     let changed = transaction("let a = 1; var b = a; set b = b + 1; if 1 = 1 { set b = 7; }");
     assert_eq!((changed.input.len(), changed.body.len()), (1, 3));
