@@ -196,8 +196,8 @@ descriptions! {
     }
     "workload.kv" {
         "steps"
-            => "any list of these, `drain`, `revrange` and `multireadwhilewriting`, `fillseq` \
-                first; a suffix repeats one: `overwrite.2`";
+            => "any list of these, `drain`, `revrange`, `multireadwhilewriting` and `ycsb_a` to \
+                `ycsb_f`, `fillseq` first; a suffix repeats one: `overwrite.2`";
         "keys"
             => "keys that `fillseq` writes";
         "key-size" "value-size"
@@ -210,7 +210,7 @@ descriptions! {
         "read-time"
             => "how long each read-only step runs";
         "read-write-time"
-            => "how long each `*whilewriting`, and `overwrite`, runs";
+            => "how long each `*whilewriting`, `overwrite` and `ycsb_*` runs";
         "scan-length"
             => "entries of each scan";
         "multiget-keys"

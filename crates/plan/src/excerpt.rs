@@ -10,8 +10,8 @@ use crate::reading::context::Context;
 use crate::reading::document;
 use crate::reading::overrides;
 use crate::spec::{
-    Designed, ENV, Insert, InsertStepKind, KvStepKind, Plan, Reuse, Sysbench, SysbenchStepKind,
-    Transactions, TransactionsStepKind, Workload,
+    Designed, ENV, Insert, InsertStepKind, Plan, Reuse, Sysbench, SysbenchStepKind, Transactions,
+    TransactionsStepKind, Workload,
 };
 use crate::text::diagnostic::Place;
 use crate::text::tree::{Entry, Node, Table, Value};
@@ -65,9 +65,7 @@ impl Workload {
             Self::Insert(insert) => insert_steps(insert),
             Self::Kv(kv) => {
                 let steps = kv.steps.iter();
-                steps
-                    .map(|step| (&step.name, !matches!(step.kind, KvStepKind::Read { .. })))
-                    .collect()
+                steps.map(|step| (&step.name, !step.kind.only_reads())).collect()
             }
             Self::Sysbench(sysbench) => sysbench_steps(sysbench),
             Self::Transactions(transactions) => transactions_steps(transactions),

@@ -118,6 +118,13 @@ impl ClientNumbers {
         self.shared.find_newest();
     }
 
+    /// Takes a number whose transaction did not commit, if there is one.
+    pub(crate) fn next_unused(&mut self) -> Option<i64> {
+        let number = self.unused.pop()?;
+        self.taken.push(number);
+        Some(number.cast_signed())
+    }
+
     /// Returns the numbers as the client knows them after its last transaction.
     pub(crate) fn summary(&self) -> RowNumbers {
         RowNumbers { next: self.shared.next.0.load(SeqCst), unused: self.unused.clone() }

@@ -26,6 +26,9 @@ pub enum Summary {
     /// Key-value pairs that the connection verified.
     #[serde(skip)]
     KeyValueReads(ReadSummary),
+    /// Key-value pairs that the connection wrote and verified.
+    #[serde(skip)]
+    KeyValueMix(MixSummary),
 }
 
 /// The activity of a step's connections: the client of each, and what its program says when the step
@@ -132,6 +135,18 @@ pub struct WriterSummary {
     pub(crate) written: u64,
 }
 
+/// The writes and reads of a client that does both.
+#[derive(Clone, Debug)]
+pub struct MixSummary {
+    pub(crate) read: ReadSummary,
+    /// The number of overwrites begun.
+    pub(crate) begun: u64,
+    /// The number of overwrites that succeeded.
+    pub(crate) written: u64,
+    /// The number after the largest new key of all clients; 0 if the step inserts none.
+    pub(crate) end_key: u64,
+}
+
 /// The results of a reader's verification.
 #[derive(Clone, Debug)]
 pub struct ReadSummary {
@@ -141,6 +156,6 @@ pub struct ReadSummary {
     pub(crate) wrong: u64,
     /// The fault of the first of these.
     pub(crate) first: Option<String>,
-    /// The number after the newest write of this step's writer that was read.
+    /// The number after the newest write of this step's first writer that was read.
     pub(crate) seen_end: u64,
 }

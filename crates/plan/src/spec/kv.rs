@@ -46,9 +46,9 @@ impl KvStep {
             KvStepKind::FillSeq | KvStepKind::OverwriteSome { .. } => {
                 StepRun::measured(&self.name, None)
             }
-            KvStepKind::Read { time, .. } | KvStepKind::ReadWhileWriting { time, .. } => {
-                StepRun::measured(&self.name, Some(time))
-            }
+            KvStepKind::Read { time, .. }
+            | KvStepKind::ReadWhileWriting { time, .. }
+            | KvStepKind::Mixed { time, .. } => StepRun::measured(&self.name, Some(time)),
             KvStepKind::Overwrite { time } => StepRun {
                 settle: Some(Settle::Pending),
                 ..StepRun::measured(&self.name, Some(time))
@@ -82,6 +82,13 @@ pub enum KvStepKind {
         /// The duration.
         time: Duration,
     },
+    /// `ycsb_a` to `ycsb_f`: each client reads and writes, as in a core workload of YCSB.
+    Mixed {
+        /// The operations.
+        mix: KvMix,
+        /// The duration.
+        time: Duration,
+    },
     /// `overwritesome`
     OverwriteSome {
         /// Writes of all clients together.
@@ -92,6 +99,17 @@ pub enum KvStepKind {
         /// The time for which it writes.
         time: Duration,
     },
+}
+
+impl KvStepKind {
+    /// Returns whether it only reads.
+    pub(crate) fn only_reads(self) -> bool {
+        match self {
+            Self::Read { .. } => true,
+            Self::Mixed { mix, .. } => mix.only_reads(),
+            _ => false,
+        }
+    }
 }
 
 /// The kind of reads of a step of the key-value sequence.
@@ -105,4 +123,60 @@ pub enum KvRead {
     Forward,
     /// From a random key downward.
     Reverse,
+}
+
+/// The operations of a client that reads and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KvMix {
+    /// The reads.
+    pub read: KvMixRead,
+    /// The writes.
+    pub write: KvMixWrite,
+    /// The percentage of writes among all operations.
+    pub write_percent: u32,
+}
+
+/// The reads of a mix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KvMixRead {
+    /// Loaded keys, of which the frequent ones are scattered.
+    Scrambled,
+    /// Keys of which the newest are the most frequent.
+    Latest,
+    /// Scans upward from loaded keys, of which the frequent ones are scattered.
+    Scan,
+}
+
+/// The writes of a mix. Those of loaded keys have the distribution of reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KvMixWrite {
+    /// None.
+    Nothing,
+    /// New values of loaded keys.
+    Update,
+    /// Reads of loaded keys, and new values for them.
+    ReadModifyWrite,
+    /// New keys, beyond all others.
+    Insert,
+}
+
+impl KvMix {
+    /// The core workloads of YCSB, each with the name of its step.
+    pub const YCSB: [(&'static str, Self); 6] = [
+        ("ycsb_a", Self::new(KvMixRead::Scrambled, KvMixWrite::Update, 50)),
+        ("ycsb_b", Self::new(KvMixRead::Scrambled, KvMixWrite::Update, 5)),
+        ("ycsb_c", Self::new(KvMixRead::Scrambled, KvMixWrite::Nothing, 0)),
+        ("ycsb_d", Self::new(KvMixRead::Latest, KvMixWrite::Insert, 5)),
+        ("ycsb_e", Self::new(KvMixRead::Scan, KvMixWrite::Insert, 5)),
+        ("ycsb_f", Self::new(KvMixRead::Scrambled, KvMixWrite::ReadModifyWrite, 50)),
+    ];
+
+    const fn new(read: KvMixRead, write: KvMixWrite, write_percent: u32) -> Self {
+        Self { read, write, write_percent }
+    }
+
+    /// Returns whether it only reads.
+    pub fn only_reads(self) -> bool {
+        self.write == KvMixWrite::Nothing
+    }
 }

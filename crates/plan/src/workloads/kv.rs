@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::reading::context::{Context, Field, Section};
 use crate::reading::quantity::Quantity;
-use crate::spec::{Kv, KvRead, KvStep, KvStepKind};
+use crate::spec::{Kv, KvMix, KvRead, KvStep, KvStepKind};
 use crate::text::tree::Node;
 use crate::workloads::step::{self, StepKind, StepNames};
 use crate::workloads::step_policy;
@@ -49,6 +49,7 @@ enum Kind {
     ReadWhileWriting(KvRead),
     OverwriteSome,
     Overwrite,
+    Mixed(KvMix),
 }
 
 /// The steps of a plan that lists none.
@@ -75,8 +76,9 @@ impl StepKind for Kind {
     }
 
     fn parse(name: &str, (): &()) -> Option<Self> {
-        let (_, kind) = STEPS.iter().find(|(other, _)| *other == name)?;
-        Some(*kind)
+        let plain = STEPS.iter().find(|(other, _)| *other == name).map(|(_, kind)| *kind);
+        let mix = KvMix::YCSB.iter().find(|(other, _)| *other == name);
+        plain.or(mix.map(|(_, mix)| Self::Mixed(*mix)))
     }
 
     fn can_repeat(self) -> bool {
@@ -84,7 +86,8 @@ impl StepKind for Kind {
     }
 
     fn names((): &()) -> Vec<&str> {
-        STEPS.iter().map(|(name, _)| *name).collect()
+        let mixes = KvMix::YCSB.iter().map(|(name, _)| *name);
+        STEPS.iter().map(|(name, _)| *name).chain(mixes).collect()
     }
 }
 
@@ -167,6 +170,9 @@ fn step(
             let some = (keys.value / SOME_DIVISOR).max(1);
             let writes = cx.inherited(section, "writes", &kind, keys, some).value;
             KvStepKind::OverwriteSome { writes }
+        }
+        Kind::Mixed(mix) => {
+            KvStepKind::Mixed { mix, time: time(cx, section, &defaults.read_write_time) }
         }
         Kind::Overwrite => {
             KvStepKind::Overwrite { time: time(cx, section, &defaults.read_write_time) }

@@ -4,6 +4,8 @@
 use std::fmt;
 
 use crate::Random;
+use crate::hash::hash;
+use crate::sysbench::distribution::Zipf;
 
 /// The bytes of a key that hold its number; the rest is padding.
 pub(super) const NUMBER_BYTES: usize = 8;
@@ -41,6 +43,10 @@ pub(super) struct ValueVersion {
 }
 
 impl ValueVersion {
+    /// The writer of new keys: all clients of a step together. The number of the write is that of
+    /// the key.
+    pub(super) const INSERTERS: u32 = (1 << Self::WRITER_BITS) - 1;
+
     const SEQUENCE_BITS: u32 = 38;
     const WRITER_BITS: u32 = 14;
 
@@ -242,9 +248,51 @@ impl Data {
     }
 
     /// Returns the keys that a writer overwrites, in its order.
-    pub(super) fn choices(&self, step: u32, writer: u32) -> KeyChoices {
+    pub(super) fn choices(&self, step: u32, writer: u32, shape: KeyShape) -> KeyChoices {
         let path = [u64::from(step), u64::from(writer), WRITES];
-        KeyChoices { random: Random::stream(self.seed, &path), keys: self.keys }
+        let random = Random::stream(self.seed, &path);
+        KeyChoices { random, chooser: KeyChooser::new(shape, self.keys) }
+    }
+}
+
+/// The distribution of the keys that clients read or overwrite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeyShape {
+    /// All keys are equally frequent.
+    Uniform,
+    /// That of YCSB: some keys are frequent, scattered over all.
+    Scrambled,
+}
+
+/// Chooses keys.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyChooser {
+    keys: u64,
+    /// The numbers whose hashes choose keys; `None`: all keys are equally frequent.
+    scrambled: Option<Zipf>,
+}
+
+impl KeyChooser {
+    /// The exponent of YCSB's distributions.
+    pub(super) const EXPONENT: f64 = 0.99;
+    /// YCSB draws from so many numbers, whatever the number of keys.
+    const SCRAMBLED: u64 = 10_000_000_000;
+
+    pub(super) fn new(shape: KeyShape, keys: u64) -> Self {
+        let scrambled = match shape {
+            KeyShape::Uniform => None,
+            KeyShape::Scrambled => Some(Zipf::new(Self::SCRAMBLED, Self::EXPONENT)),
+        };
+        Self { keys, scrambled }
+    }
+
+    /// Draws a key's number.
+    #[inline]
+    pub(super) fn draw(&self, random: &mut Random) -> u64 {
+        match &self.scrambled {
+            None => random.below(self.keys),
+            Some(zipf) => hash(zipf.draw(random).cast_signed()).cast_unsigned() % self.keys,
+        }
     }
 }
 
@@ -253,14 +301,14 @@ impl Data {
 #[derive(Clone, Debug)]
 pub(super) struct KeyChoices {
     random: Random,
-    keys: u64,
+    chooser: KeyChooser,
 }
 
 impl KeyChoices {
     /// Returns the number of the key of that write.
     #[inline]
     pub(super) fn get(&self, sequence: u64) -> u64 {
-        self.random.at(sequence).below(self.keys)
+        self.chooser.draw(&mut self.random.at(sequence))
     }
 }
 
@@ -373,7 +421,7 @@ mod tests {
         let value = value(&data(24, 1.0), 7, VERSION);
         let words: Vec<u64> =
             value.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
-        let choices = data(400, 0.5).choices(3, 1);
+        let choices = data(400, 0.5).choices(3, 1, KeyShape::Uniform);
         let chosen: Vec<u64> = (0..4).map(|sequence| choices.get(sequence)).collect();
         assert_eq!(
             (words, chosen),

@@ -1,6 +1,8 @@
 //! The writes of earlier steps: which values a reader may see.
 
-use super::data::{Data, Fault, ValueVersion};
+use std::ops::Range;
+
+use super::data::{Data, Fault, KeyShape, ValueVersion};
 use crate::Random;
 
 /// The writes of one writer in one step.
@@ -12,10 +14,26 @@ pub(super) struct WriterHistory {
     pub(super) confirmed: u64,
 }
 
+/// The writes of a step.
 #[derive(Clone, Debug)]
-struct StepWrites {
-    step: u32,
-    writers: Vec<WriterHistory>,
+pub(super) struct StepWrites {
+    pub(super) step: u32,
+    /// The distribution of the overwritten keys.
+    pub(super) shape: KeyShape,
+    pub(super) writers: Vec<WriterHistory>,
+    /// The new keys.
+    pub(super) inserted: Range<u64>,
+}
+
+/// The writes that the current step may have begun; they are not counted yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CurrentWrites {
+    pub(super) step: u32,
+    pub(super) shape: KeyShape,
+    /// The number of writers that overwrite.
+    pub(super) writers: u32,
+    /// No new key has a smaller number; `None` if the step inserts none.
+    pub(super) first_new: Option<u64>,
 }
 
 /// All writes before the current step.
@@ -36,59 +54,65 @@ impl History {
         self.load_step.filter(|_| self.steps.is_empty())
     }
 
-    pub(super) fn record_writes(&mut self, step: u32, writers: Vec<WriterHistory>) {
-        self.steps.push(StepWrites { step, writers });
+    pub(super) fn record_writes(&mut self, writes: StepWrites) {
+        self.steps.push(writes);
     }
 
-    /// Checks that a version of a key was written. `writing` is the current step if that step has
-    /// a writer, whose writes are not counted yet.
+    /// Checks that a version of a key was written. `current` are the writes of the current step, if it
+    /// has any.
     pub(super) fn check(
         &self,
         data: &Data,
         number: u64,
         version: ValueVersion,
-        writing: Option<u32>,
+        current: Option<CurrentWrites>,
     ) -> Result<(), Fault> {
         let ValueVersion { step, writer, sequence } = version;
         let was_written = if self.load_step == Some(step) {
             // A load has one writer, which writes the keys in order.
             writer == 0 && sequence == number
-        } else {
-            let may_have_begun = if writing == Some(step) {
-                // A step with readers has one writer.
-                writer == 0
+        } else if let Some(current) = current.filter(|current| current.step == step) {
+            if writer == ValueVersion::INSERTERS {
+                sequence == number && current.first_new.is_some_and(|first| first <= number)
             } else {
-                self.writer(step, writer).is_some_and(|written| sequence < written.begun)
-            };
-            may_have_begun && data.choices(step, writer).get(sequence) == number
+                writer < current.writers
+                    && data.choices(step, writer, current.shape).get(sequence) == number
+            }
+        } else {
+            let writes = self.steps.iter().find(|writes| writes.step == step);
+            writes.is_some_and(|writes| writes.may_have_begun(version))
+                && self.key_of(data, version) == number
         };
         if was_written { Ok(()) } else { Err(Fault::NeverWritten(version)) }
     }
 
-    fn writer(&self, step: u32, writer: u32) -> Option<&WriterHistory> {
-        let writes = self.steps.iter().find(|writes| writes.step == step)?;
-        writes.writers.get(writer as usize)
+    /// Returns the number of the key that an earlier step wrote.
+    pub(super) fn key_of(&self, data: &Data, version: ValueVersion) -> u64 {
+        let ValueVersion { step, writer, sequence } = version;
+        if writer == ValueVersion::INSERTERS {
+            return sequence;
+        }
+        let writes = self.steps.iter().find(|writes| writes.step == step);
+        let shape = writes.map_or(KeyShape::Uniform, |writes| writes.shape);
+        data.choices(step, writer, shape).get(sequence)
     }
 
     /// Returns a random write that is certainly in the database, or was overwritten; `None` if
     /// there was none.
     pub(super) fn random_write(&self, random: &mut Random) -> Option<ValueVersion> {
-        let confirmed =
-            self.steps.iter().flat_map(|writes| &writes.writers).map(|written| written.confirmed);
-        let total: u64 = confirmed.sum();
+        let total: u64 = self.steps.iter().map(StepWrites::confirmed).sum();
         if total == 0 {
             return None;
         }
 
         // The write with this number, counted over all writers.
         let mut sequence = random.below(total);
-        for StepWrites { step, writers } in &self.steps {
-            for (writer, written) in writers.iter().enumerate() {
-                if sequence < written.confirmed {
-                    return Some(ValueVersion { step: *step, writer: writer as u32, sequence });
-                }
-                sequence -= written.confirmed;
+        for writes in &self.steps {
+            let confirmed = writes.confirmed();
+            if sequence < confirmed {
+                return writes.confirmed_write(sequence);
             }
+            sequence -= confirmed;
         }
         None
     }
@@ -107,5 +131,36 @@ impl History {
 
     fn position(&self, step: u32) -> Option<usize> {
         self.steps.iter().position(|writes| writes.step == step)
+    }
+}
+
+impl StepWrites {
+    /// Returns whether the writer may have begun that write.
+    fn may_have_begun(&self, version: ValueVersion) -> bool {
+        if version.writer == ValueVersion::INSERTERS {
+            return self.inserted.contains(&version.sequence);
+        }
+        let writer = self.writers.get(version.writer as usize);
+        writer.is_some_and(|written| version.sequence < written.begun)
+    }
+
+    /// Returns the number of writes that are certainly in the database.
+    fn confirmed(&self) -> u64 {
+        let inserted = self.inserted.end - self.inserted.start;
+        inserted + self.writers.iter().map(|written| written.confirmed).sum::<u64>()
+    }
+
+    /// Returns one of these writes, by its number.
+    fn confirmed_write(&self, mut number: u64) -> Option<ValueVersion> {
+        let step = self.step;
+        for (writer, written) in self.writers.iter().enumerate() {
+            if number < written.confirmed {
+                return Some(ValueVersion { step, writer: writer as u32, sequence: number });
+            }
+            number -= written.confirmed;
+        }
+        let sequence = self.inserted.start + number;
+        let is_inserted = self.inserted.contains(&sequence);
+        is_inserted.then_some(ValueVersion { step, writer: ValueVersion::INSERTERS, sequence })
     }
 }

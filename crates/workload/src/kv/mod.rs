@@ -1,12 +1,13 @@
 //! The key-value sequence: keys and values of fixed size, loaded in order, then read, scanned and
 //! overwritten at random, also while a writer writes at a rate.
 //!
-//! All keys exist after the load, and none is deleted. So every read has one right answer, except
-//! for the version of the value. A value names its version, and the seed says which key that
+//! All keys exist after the load, and none is deleted. New keys follow the largest, and none is missing
+//! after a step. So every read has one right answer, except for the version of the value. A value names its version, and the seed says which key that
 //! version was written to.
 
 mod data;
 mod history;
+mod mixed;
 mod programs;
 mod verifier;
 
@@ -17,14 +18,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Direction, Durability, Error, KeyFacts, KeyValueSession, Scan};
-use plan::{KvRead, KvStep, KvStepKind};
+use plan::{KvMix, KvMixWrite, KvRead, KvStep, KvStepKind};
 use serde::{Deserialize, Serialize};
 
 use crate::check::ValueCheck;
-use crate::summary::ReadSummary;
+use crate::numbers::{ClientNumbers, SharedNumbers};
+use crate::summary::{ReadSummary, RowNumbers};
 use crate::{Check, Random, Schedule, Summaries, Summary, Task};
-use data::{Data, Fault, KeyFault, NUMBER_BYTES, ValueVersion};
-use history::{History, WriterHistory};
+use data::{Data, Fault, KeyFault, KeyShape, NUMBER_BYTES, ValueVersion};
+use history::{CurrentWrites, History, StepWrites, WriterHistory};
+use mixed::{MixedClient, MixedPart};
+pub use mixed::{READ_MODIFY_WRITE, mix_kinds};
 pub use programs::{PUT, read_kind};
 use programs::{Reader, Writer};
 use verifier::ReadVerifier;
@@ -134,7 +138,13 @@ impl Kv {
             }
             KvStepKind::Read { read, .. } => self.reader_tasks(step, read, None, &connect),
             KvStepKind::ReadWhileWriting { read, write_bytes_per_s, .. } => {
-                let mut tasks = self.reader_tasks(step, read, Some(step.number), &connect)?;
+                let current = CurrentWrites {
+                    step: step.number,
+                    shape: KeyShape::Uniform,
+                    writers: 1,
+                    first_new: None,
+                };
+                let mut tasks = self.reader_tasks(step, read, Some(current), &connect)?;
 
                 // The only writer has the whole rate.
                 let per_s = write_bytes_per_s as f64 / self.entry_bytes() as f64;
@@ -142,6 +152,7 @@ impl Kv {
                 tasks.push(self.writer_task(step, 0, None, schedule, connect()?)?);
                 Ok(tasks)
             }
+            KvStepKind::Mixed { mix, .. } => self.mixed_tasks(step, mix, &connect),
             KvStepKind::OverwriteSome { writes } => {
                 // If the writes can't be divided evenly, the first clients write one more each.
                 let clients = u64::from(self.clients);
@@ -166,12 +177,47 @@ impl Kv {
         }
     }
 
-    /// Returns a reader for each client. `writing` is the step if it also has a writer.
+    /// Returns a client that reads and writes for each client.
+    fn mixed_tasks<S: KeyValueSession>(
+        &self,
+        step: &KvStep,
+        mix: KvMix,
+        connect: &impl Fn() -> Result<S, Error>,
+    ) -> Result<Vec<Task>, Error> {
+        let current = CurrentWrites {
+            step: step.number,
+            shape: KeyShape::Scrambled,
+            writers: self.clients,
+            first_new: (mix.write == KvMixWrite::Insert).then_some(self.keys),
+        };
+        let before = RowNumbers { next: self.keys, unused: Vec::new() };
+        let numbers = Arc::new(SharedNumbers::new(&before, self.clients));
+
+        let mut tasks = Vec::new();
+        for client in 0..self.clients {
+            let path = [step.number.into(), client.into(), READS];
+            let part = MixedPart {
+                mix,
+                step: step.number,
+                client,
+                random: Random::stream(self.seed, &path),
+                numbers: ClientNumbers::new(&numbers, &before, client),
+                existing: self.keys,
+            };
+            let share = self.plan.verify_share;
+            let verifier = ReadVerifier::new(&self.data, &self.history, Some(current), share);
+            let program = Box::new(MixedClient::new(connect()?, part, verifier));
+            tasks.push(Task::new(client, mix_kinds(mix)[0], Schedule::Closed, program)?);
+        }
+        Ok(tasks)
+    }
+
+    /// Returns a reader for each client. `current` are the writes of the step, if it has a writer.
     fn reader_tasks<S: KeyValueSession>(
         &self,
         step: &KvStep,
         read: KvRead,
-        writing: Option<u32>,
+        current: Option<CurrentWrites>,
         connect: &impl Fn() -> Result<S, Error>,
     ) -> Result<Vec<Task>, Error> {
         let mut tasks = Vec::new();
@@ -179,8 +225,8 @@ impl Kv {
             let path = [step.number.into(), client.into(), READS];
             let random = Random::stream(self.seed, &path);
             let share = self.plan.verify_share;
-            let verifier = ReadVerifier::new(&self.data, &self.history, writing, share);
-            let reader = Reader::new(connect()?, &self.plan, read, random, verifier);
+            let verifier = ReadVerifier::new(&self.data, &self.history, current, share);
+            let reader = Reader::new(connect()?, &self.plan, read, random, verifier, self.keys);
             tasks.push(Task::new(client, read_kind(read), Schedule::Closed, Box::new(reader))?);
         }
         Ok(tasks)
@@ -204,11 +250,23 @@ impl Kv {
     pub fn apply(&mut self, step: &KvStep, summaries: &Summaries, is_flawless: bool) -> Vec<Check> {
         let mut writers = Vec::new();
         let mut reads = Vec::new();
+        let mut shape = KeyShape::Uniform;
+        let mut end_key = self.keys;
         for (_, summary) in summaries {
             match summary {
+                Summary::KeyValueMix(done) => {
+                    reads.push(&done.read);
+                    shape = KeyShape::Scrambled;
+                    end_key = end_key.max(done.end_key);
+                    writers.push(WriterHistory {
+                        begun: done.begun,
+                        confirmed: if is_flawless { done.written } else { 0 },
+                    });
+                }
                 Summary::KeyValueReads(verified) => reads.push(verified),
                 Summary::KeyValueWrites(wrote) if wrote.is_load => {
                     self.keys = wrote.written;
+                    end_key = wrote.written;
                     Arc::make_mut(&mut self.history).record_load(step.number);
                 }
                 Summary::KeyValueWrites(wrote) => writers.push(WriterHistory {
@@ -221,9 +279,13 @@ impl Kv {
         }
 
         let checks = check_reads(&reads, &writers);
-        if !writers.is_empty() {
-            Arc::make_mut(&mut self.history).record_writes(step.number, writers);
+        let has_written = end_key > self.keys || writers.iter().any(|writer| writer.begun > 0);
+        if has_written {
+            let (step, inserted) = (step.number, self.keys..end_key);
+            let writes = StepWrites { step, shape, writers, inserted };
+            Arc::make_mut(&mut self.history).record_writes(writes);
         }
+        self.keys = end_key;
         checks
     }
 
@@ -293,7 +355,7 @@ impl Kv {
             let written =
                 if sample % 2 == 0 { self.history.random_write(&mut random) } else { None };
             let number = match written {
-                Some(write) => self.data.choices(write.step, write.writer).get(write.sequence),
+                Some(write) => self.history.key_of(&self.data, write),
                 None => random.below(self.keys),
             };
 

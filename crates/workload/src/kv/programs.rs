@@ -5,18 +5,18 @@ use std::sync::Arc;
 use engine::{Direction, Error, KeyValueSession, Scan};
 use plan::KvRead;
 
-use super::data::{self, Data, Fault, KeyChoices, ValueVersion};
+use super::data::{self, Data, Fault, KeyChoices, KeyShape, ValueVersion};
 use super::verifier::ReadVerifier;
 use crate::summary::WriterSummary;
 use crate::{Executed, Next, OpKind, OpRole, Program, Random, Summary};
 
 /// Writes a key and its value.
 pub const PUT: OpKind = OpKind::new("put", OpRole::Put);
-const GET: OpKind = OpKind::new("get", OpRole::Get);
+pub(super) const GET: OpKind = OpKind::new("get", OpRole::Get);
 /// Reads the values of several keys at once.
 const MULTIGET: OpKind = OpKind::new("multiget", OpRole::MultiGet);
 /// Seeks a key and reads the entries that follow.
-const SCAN: OpKind = OpKind::new("scan", OpRole::Scan);
+pub(super) const SCAN: OpKind = OpKind::new("scan", OpRole::Scan);
 
 /// Returns the kind of operation that reads in this way.
 pub const fn read_kind(read: KvRead) -> OpKind {
@@ -67,7 +67,7 @@ impl<S> Writer<S> {
         quota: Option<u64>,
     ) -> Self {
         Self {
-            choices: Some(data.choices(step, writer)),
+            choices: Some(data.choices(step, writer, KeyShape::Uniform)),
             version: ValueVersion { step, writer, sequence: 0 },
             quota,
             ..Self::loader(session, data, step)
@@ -121,6 +121,8 @@ pub(super) struct Reader<S> {
     read: KvRead,
     random: Random,
     verifier: ReadVerifier,
+    /// The number of keys that exist: those of the load, which it reads, and those inserted later.
+    existing: u64,
     /// The keys of an operation, concatenated.
     keys: Vec<u8>,
     /// The numbers of these keys.
@@ -140,6 +142,7 @@ impl<S: KeyValueSession> Reader<S> {
         read: KvRead,
         random: Random,
         verifier: ReadVerifier,
+        existing: u64,
     ) -> Self {
         let count = match read {
             KvRead::MultiGet => plan.multiget_keys as usize,
@@ -155,6 +158,7 @@ impl<S: KeyValueSession> Reader<S> {
             expected: count as u64,
             sampled: None,
             verifier,
+            existing,
         }
     }
 
@@ -244,7 +248,9 @@ impl<S: KeyValueSession> Program for Reader<S> {
         // A scan from near the last key of its direction is short.
         match self.read {
             KvRead::Get | KvRead::MultiGet => {}
-            KvRead::Forward => self.expected = self.scan_length.min(data.keys - self.numbers[0]),
+            KvRead::Forward => {
+                self.expected = self.scan_length.min(self.existing - self.numbers[0])
+            }
             KvRead::Reverse => self.expected = self.scan_length.min(self.numbers[0] + 1),
         }
 

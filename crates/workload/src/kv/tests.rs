@@ -60,7 +60,7 @@ impl Bench {
         let mut running = vec![true; works.len()];
         for _ in 0..op_count {
             for (work, running) in works.iter_mut().zip(&mut running) {
-                *running = *running && work.program.prepare() == Next::Ready(0);
+                *running = *running && matches!(work.program.prepare(), Next::Ready(_));
                 if *running {
                     let outcome = work.program.execute().unwrap();
                     operations += 1;
@@ -281,7 +281,7 @@ fn the_seed_determines_reads_and_writes() {
 #[test]
 fn overwrites_are_spread_over_all_keys() {
     let data = Data::new(1, 1000, 20, 100, 0.5);
-    let choices = data.choices(2, 0);
+    let choices = data.choices(2, 0, KeyShape::Uniform);
     let mut counts = [0_u32; 1000];
     for sequence in 0..1_000_000 {
         counts[choices.get(sequence) as usize] += 1;
@@ -290,4 +290,111 @@ fn overwrites_are_spread_over_all_keys() {
         counts.iter().map(|&count| (f64::from(count) - 1000.0).powi(2) / 1000.0).sum();
     // 999 degrees of freedom: one in a thousand exceeds 1143.
     assert!(chi_square < 1143.0, "{chi_square}");
+}
+
+fn mixed(name: &str) -> KvStepKind {
+    let (_, mix) = KvMix::YCSB.iter().find(|(known, _)| *known == name).unwrap();
+    KvStepKind::Mixed { mix: *mix, time: Duration::ZERO }
+}
+
+#[test]
+fn clients_of_every_mix_find_what_was_written() {
+    let mut bench = Bench::loaded();
+    for round in 0..2 {
+        for (name, mix) in KvMix::YCSB {
+            let before = bench.kv.keys();
+            let done = bench.step(mixed(name), 1000);
+            assert_eq!((done.operations, done.unexpected), (3000, 0), "{name} {round}");
+            assert_eq!(failed(&done.checks), [""; 0], "{name} {round}: {:?}", done.checks);
+            assert_eq!(failed(&bench.kv.check(&bench.memory.facts())), [""; 0], "{name}");
+            let values = bench.check_values();
+            assert!(values.holds, "{name} {round}: {}", values.found);
+
+            // 5 % of 3000, and what was prepared when the step ended.
+            let inserted = bench.kv.keys() - before;
+            let expected = if mix.write == KvMixWrite::Insert { 80..230 } else { 0..1 };
+            assert!(expected.contains(&inserted), "{name}: {inserted}");
+        }
+        for how in READS {
+            let done = bench.step(read(how), 500);
+            assert_eq!((done.unexpected, failed(&done.checks)), (0, vec![]), "{how:?} {round}");
+        }
+    }
+}
+
+#[test]
+fn a_mix_has_its_kinds_in_its_shares() {
+    for (name, kinds, share) in [
+        ("ycsb_a", &["get", "put"][..], 0.5),
+        ("ycsb_b", &["get", "put"], 0.05),
+        ("ycsb_c", &["get"], 0.0),
+        ("ycsb_d", &["get", "put"], 0.05),
+        ("ycsb_e", &["scan", "put"], 0.05),
+        ("ycsb_f", &["get", "read_modify_write"], 0.5),
+    ] {
+        let bench = Bench::loaded();
+        let (_, mut tasks) = bench.tasks(mixed(name));
+        let program = &mut tasks[0].program;
+        let names: Vec<&str> = program.kinds().iter().map(|kind| kind.name).collect();
+        assert_eq!(names, kinds, "{name}");
+
+        let mut writes = 0;
+        for _ in 0..4000 {
+            let Next::Ready(kind) = program.prepare() else { panic!() };
+            writes += kind;
+            assert!(program.execute().unwrap().is_expected, "{name}");
+        }
+        // Within five standard deviations.
+        let mean = 4000.0 * share;
+        let deviation = f64::sqrt(mean * (1.0 - share));
+        assert!((writes as f64 - mean).abs() <= 5.0 * deviation, "{name}: {writes}");
+    }
+}
+
+/// Ten billion numbers, whose hashes are the keys.
+#[test]
+fn the_most_frequent_key_of_a_mix_has_its_share_whatever_the_number_of_keys() {
+    const DRAWS: u64 = 200_000;
+    for keys in [1000, 50_000] {
+        let data = Data::new(1, keys, 20, 100, 0.5);
+        let choices = data.choices(2, 0, KeyShape::Scrambled);
+        let mut counts = vec![0_u32; keys as usize];
+        for sequence in 0..DRAWS {
+            counts[choices.get(sequence) as usize] += 1;
+        }
+        counts.sort_unstable();
+        let share = f64::from(counts[keys as usize - 1]) / DRAWS as f64;
+        // The sum of n^-0.99 over ten billion numbers is 26.47. On 1000 keys, those of other numbers
+        // add a thousandth.
+        let expected = 1.0 / 26.469 + 1.0 / keys as f64;
+        assert!((share - expected).abs() < 0.003, "{keys}: {share}");
+    }
+}
+
+#[test]
+fn a_lost_or_damaged_new_key_is_reported() {
+    let inserted = |bench: &mut Bench| {
+        bench.step(mixed("ycsb_d"), 2000);
+        bench.kv.keys() - 7
+    };
+
+    let mut bench = Bench::loaded();
+    let lost = inserted(&mut bench);
+    let key = bench.key(lost);
+    bench.memory.map().remove(&key);
+    let facts = bench.memory.facts();
+    assert_eq!(failed(&bench.kv.check(&facts)), ["keys", "bytes of keys and values"]);
+    let done = bench.step(mixed("ycsb_d"), 2000);
+    assert_eq!(failed(&done.checks), ["values read"]);
+    let message = format!("key {lost} is missing");
+    assert!(done.checks[0].found.contains(&message), "{}", done.checks[0].found);
+
+    let mut bench = Bench::loaded();
+    let damaged = inserted(&mut bench);
+    let (key, other) = (bench.key(damaged), bench.key(damaged + 1));
+    let value = bench.memory.map()[&other].clone();
+    bench.memory.map().insert(key, value);
+    let done = bench.step(mixed("ycsb_d"), 2000);
+    let message = format!("the value of key {damaged} is damaged");
+    assert!(done.checks[0].found.contains(&message), "{}", done.checks[0].found);
 }

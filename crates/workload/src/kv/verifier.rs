@@ -4,15 +4,15 @@
 use std::sync::Arc;
 
 use super::data::{Data, Fault, KeyFault};
-use super::history::History;
+use super::history::{CurrentWrites, History};
 use crate::summary::ReadSummary;
 
 /// Verifies the values that a reader reads, and counts faults.
 pub(super) struct ReadVerifier {
     pub(super) data: Arc<Data>,
     history: Arc<History>,
-    /// The current step, if it has a writer.
-    writing: Option<u32>,
+    /// The writes of the current step, if it has any.
+    current: Option<CurrentWrites>,
     /// An operation is sampled if its 64 random bits are below this.
     below: u64,
     /// The sampled value of the last operation, and its key's number.
@@ -22,7 +22,7 @@ pub(super) struct ReadVerifier {
     verified: u64,
     wrong: u64,
     first: Option<KeyFault>,
-    /// The number after the newest write of this step's writer that was read.
+    /// The number after the newest write of this step's first writer that was read.
     seen_end: u64,
 }
 
@@ -30,12 +30,12 @@ impl ReadVerifier {
     pub(super) fn new(
         data: &Arc<Data>,
         history: &Arc<History>,
-        writing: Option<u32>,
+        current: Option<CurrentWrites>,
         share: f64,
     ) -> Self {
         Self {
             history: Arc::clone(history),
-            writing,
+            current,
             // Saturates: a share of 1 samples all but one in 2^64.
             below: (share * 2_f64.powi(64)) as u64,
             value: data.value_buffer(),
@@ -91,8 +91,8 @@ impl ReadVerifier {
 
     fn check(&mut self, number: u64) -> Result<(), Fault> {
         let version = self.data.version_of(number, &self.value)?;
-        self.history.check(&self.data, number, version, self.writing)?;
-        if self.writing == Some(version.step) {
+        self.history.check(&self.data, number, version, self.current)?;
+        if self.current.is_some_and(|current| (current.step, 0) == (version.step, version.writer)) {
             self.seen_end = self.seen_end.max(version.sequence + 1);
         }
         Ok(())

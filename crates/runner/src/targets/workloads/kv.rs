@@ -52,7 +52,10 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
                 KvRead::Reverse if lacks.reverse_scans => "downward scans",
                 _ => return None,
             },
-            KvStepKind::Overwrite { .. } | KvStepKind::OverwriteSome { .. }
+            KvStepKind::Mixed { mix, .. } if mix.only_reads() => return None,
+            KvStepKind::Overwrite { .. }
+            | KvStepKind::OverwriteSome { .. }
+            | KvStepKind::Mixed { .. }
                 if lacks.concurrent_writers && self.workload.clients() > 1 =>
             {
                 "several sessions that write"
@@ -76,6 +79,7 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
             KvStepKind::Read { read, .. } | KvStepKind::ReadWhileWriting { read, .. } => {
                 (StepKind::Query, kv::read_kind(read))
             }
+            KvStepKind::Mixed { mix, .. } => (StepKind::Query, kv::mix_kinds(mix)[0]),
         };
 
         record.kind = kind;
@@ -101,7 +105,8 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
     }
 
     fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check> {
-        let is_flawless = none_failed(totals, kv::PUT);
+        let is_flawless =
+            none_failed(totals, kv::PUT) && none_failed(totals, kv::READ_MODIFY_WRITE);
         self.done = step as u64 + 1;
         let step = self.workload.plan().steps[step].clone();
         self.workload.apply(&step, summaries, is_flawless)

@@ -1,0 +1,297 @@
+//! A client that reads and writes, as in the core workloads of YCSB.
+
+use engine::{Direction, Error, KeyValueSession, Scan};
+use plan::{KvMix, KvMixRead, KvMixWrite};
+
+use super::data::{self, Fault, KeyChoices, KeyChooser, KeyShape, ValueVersion};
+use super::programs::{GET, PUT, SCAN};
+use super::verifier::ReadVerifier;
+use crate::numbers::ClientNumbers;
+use crate::summary::MixSummary;
+use crate::sysbench::distribution::Zipf;
+use crate::{Executed, Next, OpKind, OpRole, Program, Random, Summary};
+
+/// Reads a key, and writes a new value for it.
+pub const READ_MODIFY_WRITE: OpKind = OpKind::new("read_modify_write", OpRole::Put);
+/// The most entries of a scan.
+const SCAN_LENGTH_MAX: u64 = 100;
+
+/// Returns the kinds of operation of a mix, the reads first.
+pub fn mix_kinds(mix: KvMix) -> &'static [OpKind] {
+    match (mix.read, mix.write) {
+        (KvMixRead::Scan, KvMixWrite::Nothing) => &[SCAN],
+        (KvMixRead::Scan, KvMixWrite::ReadModifyWrite) => &[SCAN, READ_MODIFY_WRITE],
+        (KvMixRead::Scan, KvMixWrite::Update | KvMixWrite::Insert) => &[SCAN, PUT],
+        (_, KvMixWrite::Nothing) => &[GET],
+        (_, KvMixWrite::ReadModifyWrite) => &[GET, READ_MODIFY_WRITE],
+        (_, KvMixWrite::Update | KvMixWrite::Insert) => &[GET, PUT],
+    }
+}
+
+/// The prepared operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Get,
+    Scan,
+    Update,
+    ReadModifyWrite,
+    Insert,
+}
+
+/// Draws one of the newest keys.
+struct LatestKeys {
+    newest: u64,
+    zipf: Zipf,
+}
+
+impl LatestKeys {
+    fn new(newest: u64) -> Self {
+        Self { newest, zipf: Zipf::new(newest + 1, KeyChooser::EXPONENT) }
+    }
+
+    #[inline]
+    fn draw(&self, random: &mut Random) -> u64 {
+        self.newest - (self.zipf.draw(random) - 1)
+    }
+}
+
+/// Reads and writes in one connection.
+pub(super) struct MixedClient<S> {
+    session: S,
+    mix: KvMix,
+    random: Random,
+    verifier: ReadVerifier,
+    /// The loaded keys that it reads.
+    reads: KeyChooser,
+    latest: LatestKeys,
+    /// The loaded keys that it overwrites.
+    writes: KeyChoices,
+    numbers: ClientNumbers,
+    /// The number of keys before the step.
+    existing: u64,
+    operation: Operation,
+    number: u64,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    /// The version to overwrite with next.
+    version: ValueVersion,
+    /// The number of overwrites that succeeded.
+    written: u64,
+    /// The entries that a scan asks for.
+    scan_length: u64,
+    is_sampled: bool,
+    /// The prepared insert succeeded.
+    is_inserted: bool,
+}
+
+/// The part of a mix that one client has.
+pub(super) struct MixedPart {
+    pub(super) mix: KvMix,
+    pub(super) step: u32,
+    pub(super) client: u32,
+    pub(super) random: Random,
+    pub(super) numbers: ClientNumbers,
+    /// The number of keys before the step.
+    pub(super) existing: u64,
+}
+
+impl<S: KeyValueSession> MixedClient<S> {
+    pub(super) fn new(session: S, part: MixedPart, verifier: ReadVerifier) -> Self {
+        let MixedPart { mix, step, client, random, numbers, existing } = part;
+        let data = &verifier.data;
+        Self {
+            session,
+            mix,
+            random,
+            reads: KeyChooser::new(KeyShape::Scrambled, data.keys),
+            latest: LatestKeys::new(existing - 1),
+            writes: data.choices(step, client, KeyShape::Scrambled),
+            numbers,
+            existing,
+            operation: Operation::Get,
+            number: 0,
+            key: data.key_buffer(),
+            value: data.value_buffer(),
+            version: ValueVersion { step, writer: client, sequence: 0 },
+            written: 0,
+            scan_length: 0,
+            is_sampled: false,
+            is_inserted: false,
+            verifier,
+        }
+    }
+
+    /// Chooses the key of a read.
+    #[inline]
+    fn prepare_read(&mut self) {
+        self.is_sampled = self.verifier.begin(self.random.next_u64());
+        self.operation = Operation::Get;
+        match self.mix.read {
+            KvMixRead::Scrambled => self.number = self.reads.draw(&mut self.random),
+            KvMixRead::Latest => {
+                let newest = self.numbers.newest().cast_unsigned();
+                if newest != self.latest.newest {
+                    self.latest = LatestKeys::new(newest);
+                }
+                self.number = self.latest.draw(&mut self.random);
+            }
+            KvMixRead::Scan => {
+                self.operation = Operation::Scan;
+                self.number = self.reads.draw(&mut self.random);
+                self.scan_length = 1 + self.random.below(SCAN_LENGTH_MAX);
+            }
+        }
+    }
+
+    /// Chooses the key of a write, and makes its value.
+    #[inline]
+    fn prepare_write(&mut self) {
+        let version = if self.mix.write == KvMixWrite::Insert {
+            self.operation = Operation::Insert;
+            self.number = self.numbers.next().cast_unsigned();
+            self.inserted_version()
+        } else {
+            self.operation = match self.mix.write {
+                KvMixWrite::ReadModifyWrite => Operation::ReadModifyWrite,
+                _ => Operation::Update,
+            };
+            let version = self.version;
+            self.number = self.writes.get(version.sequence);
+            self.version.sequence += 1;
+            version
+        };
+
+        // Only a read before the write reads a value.
+        self.is_sampled = self.verifier.begin(self.random.next_u64());
+        self.verifier.data.set_value(self.number, version, &mut self.value);
+    }
+
+    fn inserted_version(&self) -> ValueVersion {
+        ValueVersion {
+            step: self.version.step,
+            writer: ValueVersion::INSERTERS,
+            sequence: self.number,
+        }
+    }
+
+    #[inline]
+    fn get(&mut self) -> Result<u64, Error> {
+        let value = self.session.get(&self.key)?;
+        Ok(self.verifier.check_value(self.number, value, self.is_sampled).into())
+    }
+
+    /// Reads entries, each of which must have the next number. Beyond the keys that existed before the
+    /// step, other clients may insert one number before a smaller one.
+    #[inline]
+    fn scan(&mut self) -> Result<Executed, Error> {
+        let scan = Scan {
+            from: &self.key,
+            direction: Direction::Forward,
+            limit: self.scan_length,
+            // Each entry is compared with the next number, which is stricter.
+            verifies_order: false,
+        };
+        let verifier = &mut self.verifier;
+        let existing = self.existing;
+        let mut number = self.number;
+        let mut rows = 0;
+        let mut is_sampled = self.is_sampled;
+        let scanned = self.session.scan(scan, |key, value| {
+            let found = data::number_of(key).unwrap_or(0);
+            if number >= existing && found > number {
+                number = found;
+            }
+            if verifier.data.is_key(number, key) {
+                rows += u64::from(verifier.check_value(number, Some(value), is_sampled));
+                is_sampled = false;
+            } else {
+                verifier.record_fault(number, Fault::OutOfPlace);
+            }
+            number += 1;
+        })?;
+
+        let least = self.scan_length.min(existing - self.number);
+        if scanned.entries < least {
+            self.verifier.record_fault(self.number + scanned.entries, Fault::Missing);
+        }
+        Ok(Executed::new(rows, (least, self.scan_length)))
+    }
+
+    fn put(&mut self) -> Result<(), Error> {
+        self.session.put(&self.key, &self.value)
+    }
+
+    /// Inserts the keys whose inserts failed, or were prepared when the step ended: no key is missing
+    /// among those of a database.
+    fn insert_missing(&mut self) -> Result<(), Error> {
+        self.numbers.end_transaction(self.is_inserted);
+        while let Some(number) = self.numbers.next_unused() {
+            self.number = number.cast_unsigned();
+            let version = self.inserted_version();
+            self.verifier.data.set_key(self.number, &mut self.key);
+            self.verifier.data.set_value(self.number, version, &mut self.value);
+            self.put()?;
+            self.numbers.end_transaction(true);
+        }
+        Ok(())
+    }
+}
+
+impl<S: KeyValueSession> Program for MixedClient<S> {
+    fn kinds(&self) -> &'static [OpKind] {
+        mix_kinds(self.mix)
+    }
+
+    fn begin(&mut self) {
+        self.session.enter_thread();
+    }
+
+    fn prepare(&mut self) -> Next {
+        self.numbers.end_transaction(self.is_inserted);
+        self.is_inserted = false;
+
+        let is_write = self.random.below(100) < u64::from(self.mix.write_percent);
+        if is_write {
+            self.prepare_write();
+        } else {
+            self.prepare_read();
+        }
+        self.verifier.data.set_key(self.number, &mut self.key);
+        Next::Ready(is_write.into())
+    }
+
+    fn execute(&mut self) -> Result<Executed, Error> {
+        let mut rows = 1;
+        match self.operation {
+            Operation::Get => rows = self.get()?,
+            Operation::Scan => return self.scan(),
+            Operation::Update => {
+                self.put()?;
+                self.written += 1;
+            }
+            Operation::ReadModifyWrite => {
+                rows = self.get()?;
+                self.put()?;
+                self.written += 1;
+            }
+            Operation::Insert => {
+                self.put()?;
+                self.is_inserted = true;
+            }
+        }
+        Ok(Executed::new(rows, (1, 1)))
+    }
+
+    fn summary(&mut self, _: u64) -> Result<Summary, Error> {
+        let is_inserting = self.mix.write == KvMixWrite::Insert;
+        if is_inserting {
+            self.insert_missing()?;
+        }
+        Ok(Summary::KeyValueMix(MixSummary {
+            read: self.verifier.summarize(),
+            begun: self.version.sequence,
+            written: self.written,
+            end_key: if is_inserting { self.numbers.summary().next } else { 0 },
+        }))
+    }
+}
