@@ -98,6 +98,16 @@ descriptions! {
                 it: `true` in all runs, `\"run\"` only in this one, `\"repeat\"` only in the same \
                 repeat. [Databases](databases.md) says \
                 what is then measured. `--reuse DIR` chooses the directory";
+        "keep-after" or "none"
+            => "steps after which the database of a cell is kept, for runs that begin `from` one of \
+                them ([databases.md](databases.md#begin-after-any-step)). `--keep-after STEP` sets \
+                this key";
+        "from" or "the first step"
+            => "a step after which a database was kept. Cells begin with a copy of it, and leave out \
+                the steps up to this one. `--from STEP` sets this key";
+        "only-steps" or "all"
+            => "of the measured steps after `from`, or after the load, run only these. `--only-step \
+                STEP` sets this key";
         "alone" or "none"
             => "steps to measure also right after the load, without the steps before them, in cells \
                 of their own (variants such as `alone-readrandom`). A finding says if such a step \

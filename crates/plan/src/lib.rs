@@ -84,6 +84,7 @@ use text::tree::{Node, Table};
 use text::wording::code;
 use turns::TurnKind;
 use words::EngineInterface;
+use workloads::chosen_steps::ChosenSteps;
 
 /// The plan of `assay run` without a plan; its path is [`DEFAULT_PLAN_PATH`].
 pub const DEFAULT_PLAN: &str = include_str!("default.toml");
@@ -157,11 +158,13 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
     let rates = rates::read(cx, section);
     let profile = profile(cx, section);
     let exact = exact(cx, section);
-    let variants = variants(cx, section, largest_count(&clients));
+    let chosen = ChosenSteps::read(cx, section);
+    let variants = variants(cx, section, largest_count(&clients), &chosen);
 
     let is_against_itself = twin_node.is_some();
     let mut compared = Compared::read(cx, section, base_node.as_ref(), is_against_itself);
     section.finish(cx);
+    chosen.check(cx, surroundings.reuse, turns.is_some(), exact.repeats > 0);
 
     check_engines(cx, variants.as_deref(), &compared.builds);
     if let Some(node) = &twin_node {
@@ -200,6 +203,8 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
         data_dir: surroundings.data_dir,
         keep_data: surroundings.keep_data,
         reuse: surroundings.reuse,
+        keep_after: chosen.keep_after.into_iter().map(|(step, _)| step).collect(),
+        from: chosen.from.map(|(step, _)| step),
         disk_floor: surroundings.disk_floor,
         system_calls: surroundings.system_calls,
         server_timeout: surroundings.server_timeout,
@@ -230,9 +235,11 @@ fn variants(
     cx: &mut Context<'_>,
     section: &mut Section,
     clients_max: Option<u32>,
+    chosen: &ChosenSteps,
 ) -> Option<Vec<Variant>> {
     let alone = cx.given(section, "alone", &ListOf(Line, "a list of steps")).unwrap_or_default();
-    let in_sequence = workloads::read(cx, section, clients_max);
+    let planned = workloads::read(cx, section, clients_max);
+    let in_sequence = chosen.apply(cx, planned);
     workloads::alone::add_variants(cx, in_sequence, &alone)
 }
 

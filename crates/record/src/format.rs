@@ -39,7 +39,9 @@ impl std::fmt::Display for FormatVersion {
 /// - 1.8: [`Run::bases`](crate::Run::bases): a base for each engine or build.
 /// - 1.9: [`Cell::has_host_metrics`](crate::Cell::has_host_metrics): a server's host that is not Assay's own was sampled.
 /// - 1.10: [`Ops::rolled_back`](crate::Ops::rolled_back): rollbacks that a workload means.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 10 };
+/// - 1.11: [`KeptDatabase::made_by`](crate::KeptDatabase::made_by) and [`KeptDatabase::after_step`](crate::KeptDatabase::after_step): a kept database may be
+///   that after any step.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 11 };
 
 impl FormatVersion {
     /// Returns whether the JSON files have checksums.

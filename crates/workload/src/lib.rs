@@ -61,7 +61,7 @@ pub const CONTENT_VERSION: u32 = 1;
 pub use plan;
 pub use program::{ClientShare, Executed, Next, Program, Task};
 pub use schedule::Schedule;
-pub use state::LoadState;
+pub use state::DataState;
 pub use summary::{Summaries, Summary};
 pub use words::Check;
 pub(crate) use words::Random;

@@ -1,12 +1,13 @@
-//! The knowledge of a workload after its load, with which another process goes on.
+//! The knowledge of a workload between two steps, with which another process goes on.
 
 use serde::{Deserialize, Serialize};
 
+use crate::summary::Commits;
 use crate::{insert, kv, sysbench};
 
-/// The knowledge of a workload after its load.
+/// The knowledge of a workload between two steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum LoadState {
+pub enum DataState {
     /// The tables of the Insert Benchmark.
     Insert(Vec<insert::Ledger>),
     /// The tables of sysbench.
@@ -15,7 +16,10 @@ pub enum LoadState {
     Transactions {
         /// The loaded rows of each table.
         rows: Vec<u64>,
+        /// The commits since the load.
+        #[serde(default, skip_serializing_if = "Commits::is_none")]
+        commits: Commits,
     },
     /// The keys of the key-value sequence.
-    KeyValue(kv::LoadedKeys),
+    KeyValue(kv::KnownKeys),
 }

@@ -112,6 +112,11 @@ impl RowNumbers {
 }
 
 impl Commits {
+    /// Returns whether nothing was committed.
+    pub(crate) fn is_none(&self) -> bool {
+        !self.is_uncertain && self.counts.iter().all(|count| *count == 0)
+    }
+
     /// Adds the commits of another connection.
     pub(crate) fn add(&mut self, other: &Self) {
         if self.counts.len() < other.counts.len() {

@@ -9,12 +9,20 @@ pub(super) fn notes(begun: &[StartedCell]) -> Vec<Note> {
     let mut notes = Vec::new();
 
     let copies = begun.iter().filter_map(|start| Some((start, start.database.as_ref()?)));
-    let is_of_others = |database: &CopiedDatabase| !database.made_here;
-    let cell_count = copies.clone().filter(|(_, database)| is_of_others(database)).count();
+    let of = begun.len();
+    let is_load_of_others =
+        |database: &CopiedDatabase| !database.made_here && !database.has_measured_steps;
+    let cell_count = copies.clone().filter(|(_, database)| is_load_of_others(database)).count();
     if cell_count > 0 {
-        let of = begun.len();
         let are_repeats_alike = repeats_share_a_load(begun);
         notes.push(Note::SharedLoads { cell_count, of, are_repeats_alike });
+    }
+
+    let kept_later = copies.clone().filter(|(_, database)| database.has_measured_steps);
+    let by_origin = kept_later
+        .map(|(_, database)| ((database.after_step.clone(), database.made_by.clone()), database));
+    for ((step, made_by), databases) in grouped(by_origin) {
+        notes.push(Note::KeptAfter { cell_count: databases.len(), of, step, made_by });
     }
 
     let upgraded = copies.filter_map(|(start, database)| {

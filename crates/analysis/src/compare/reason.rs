@@ -319,6 +319,8 @@ pub(super) enum Note {
     /// Cells used databases that other cells had loaded; those of a target in all of its repeats, or
     /// another one in each.
     SharedLoads { cell_count: usize, of: usize, are_repeats_alike: bool },
+    /// Cells have, for the steps after `step`, the database that a run kept then.
+    KeptAfter { cell_count: usize, of: usize, step: String, made_by: String },
     /// A target opened databases that another had loaded. Times are the shortest and the longest.
     Upgrade { target: String, loader: String, upgrade_s: Option<[f64; 2]>, open_s: [f64; 2] },
 }
@@ -380,6 +382,11 @@ impl fmt::Display for Note {
                 f,
                 "{cell_count} of {of} cells began with a copy of a database that another cell had loaded, and did not load: {}",
                 what_intervals_hold_for(*are_repeats_alike)
+            ),
+            Self::KeptAfter { cell_count, of, step, made_by } => write!(
+                f,
+                "for the steps after {step}, {cell_count} of {of} cells have copies of databases that run {made_by} kept then: \
+                 intervals don't say how other such databases differ"
             ),
             Self::Upgrade { target, loader, upgrade_s, open_s } => {
                 write!(f, "{target} opened the database that {loader} had loaded: ")?;

@@ -93,7 +93,15 @@ pub struct StartedCell {
 pub struct CopiedDatabase {
     /// The SHA-256 of all that made it: cells with the same one began with the same files.
     pub fingerprint: String,
-    /// The cell loaded it.
+    /// The run whose cell made it; empty in earlier records.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub made_by: String,
+    /// The last step that made it; empty in earlier records.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub after_step: String,
+    /// Measured steps made it as well.
+    pub has_measured_steps: bool,
+    /// The cell made it.
     pub made_here: bool,
     /// The target that loads it for the cell's, if that is another.
     pub loaded_by: Option<String>,
@@ -108,6 +116,9 @@ impl CopiedDatabase {
     pub(super) fn of(record: &KeptDatabase) -> Self {
         Self {
             fingerprint: record.fingerprint.clone(),
+            made_by: record.made_by.clone(),
+            after_step: record.after_step.clone(),
+            has_measured_steps: record.has_measured_steps,
             made_here: record.made_here,
             loaded_by: record.loaded_by.clone(),
             upgrade_ns: record.upgrade_ns,

@@ -82,6 +82,18 @@ pub struct RunArgs {
     /// there, as `--set reuse=true` does in the default folder. `assay databases` lists them
     #[arg(long, value_name = "DIR")]
     pub reuse: Option<PathBuf>,
+    /// Keeps a copy of each target's database after this step, as `--set keep-after=STEP` does, for runs
+    /// that begin `--from` it. May be repeated
+    #[arg(long, value_name = "STEP", conflicts_with = "resume")]
+    pub keep_after: Vec<String>,
+    /// Begins all cells with a copy of a database that was kept after this step, and leaves out the
+    /// steps up to it, as `--set from=STEP` does
+    #[arg(long, value_name = "STEP", conflicts_with = "resume")]
+    pub from: Option<String>,
+    /// Of the measured steps after `--from`, or after the load, runs only this one, as
+    /// `--set only-steps=STEP` does. May be repeated
+    #[arg(long, value_name = "STEP", conflicts_with = "resume")]
+    pub only_step: Vec<String>,
     /// Measures this step also right after the load, in cells of their own, as
     /// `--set alone=STEP` does. A difference to the same step after others is a finding.
     /// May be repeated
@@ -116,8 +128,17 @@ impl RunArgs {
         if let Some(length) = &self.turns {
             plan.sets.push(format!("turns={length}"));
         }
-        if !self.alone.is_empty() {
-            plan.sets.push(format!("alone={}", self.alone.join(",")));
+        for (key, steps) in [
+            ("keep-after", &self.keep_after),
+            ("only-steps", &self.only_step),
+            ("alone", &self.alone),
+        ] {
+            if !steps.is_empty() {
+                plan.sets.push(format!("{key}={}", steps.join(",")));
+            }
+        }
+        if let Some(step) = &self.from {
+            plan.sets.push(format!("from={step}"));
         }
         if self.disk_floor {
             plan.sets.push("disk-floor=true".to_owned());

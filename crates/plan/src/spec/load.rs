@@ -23,7 +23,19 @@ impl Workload {
     /// Returns the number of first steps that make the database: those that load, create indexes
     /// and settle. 0 if the workload loads nothing, or does nothing else.
     pub fn steps_that_load(&self) -> usize {
-        let makes_database: Vec<bool> = match self {
+        let making = self.steps_that_make();
+        let count = making.iter().take_while(|makes| **makes).count();
+        if self.loads_within(count) && count < making.len() { count } else { 0 }
+    }
+
+    /// Returns whether one of the first `count` steps does more than make the database.
+    pub fn measures_within(&self, count: usize) -> bool {
+        self.steps_that_make().iter().take(count).any(|makes| !makes)
+    }
+
+    /// Returns for each step whether it makes the database: loads, creates indexes, or settles.
+    pub(crate) fn steps_that_make(&self) -> Vec<bool> {
+        match self {
             Self::Insert(insert) => insert.steps.iter().map(InsertStep::makes_database).collect(),
             Self::Kv(kv) => {
                 let kinds = kv.steps.iter().map(|step| step.kind);
@@ -37,14 +49,18 @@ impl Workload {
                 let kinds = transactions.steps.iter().map(|step| &step.kind);
                 kinds.map(TransactionsStepKind::makes_database).collect()
             }
-        };
+        }
+    }
 
-        let count = makes_database.iter().take_while(|makes| **makes).count();
-        if self.loads_within(count) && count < makes_database.len() { count } else { 0 }
+    /// Returns the number of first steps that end with the step of this name; `None` if the workload
+    /// has no such step.
+    pub fn steps_up_to(&self, name: &str) -> Option<usize> {
+        let position = self.steps().iter().position(|step| step.name == name)?;
+        Some(position + 1)
     }
 
     /// Returns whether one of the first `count` steps loads rows or keys.
-    fn loads_within(&self, count: usize) -> bool {
+    pub fn loads_within(&self, count: usize) -> bool {
         match self {
             Self::Insert(insert) => insert.steps[..count].iter().any(|step| step.kind.is_load()),
             Self::Kv(kv) => kv.steps[..count].iter().any(|step| step.kind == KvStepKind::FillSeq),
@@ -59,12 +75,10 @@ impl Workload {
         }
     }
 
-    /// Returns what shapes the database after the [steps that load](Self::steps_that_load), with
-    /// this number of clients: names and values. Workloads that differ in nothing else make the
+    /// Returns what shapes the database after the first `count` steps, with this number of clients:
+    /// names and values. If these steps only load, workloads that differ in nothing else make the
     /// same database from the same seed.
-    pub fn load_facts(&self, clients: u32) -> Vec<(&'static str, String)> {
-        let count = self.steps_that_load();
-
+    pub fn shaping_facts(&self, count: usize, clients: u32) -> Vec<(&'static str, String)> {
         let mut facts = vec![("workload", self.name().to_owned())];
 
         match self {
@@ -115,7 +129,28 @@ impl Workload {
 
         // Checks read the database, which changes it a little: PostgreSQL notes which rows are old.
         facts.push(("policy", format!("{:?}", self.policy())));
+
+        if self.measures_within(count) {
+            facts.extend(self.facts_of_measured_steps(clients));
+        }
         facts
+    }
+
+    /// Returns what shapes a database beside the load once measured steps have written to it.
+    fn facts_of_measured_steps(&self, clients: u32) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Insert(insert) => vec![
+                ("delete-per-insert", insert.delete_per_insert.to_string()),
+                ("long-transaction", format!("{:?}", insert.long_transaction)),
+            ],
+            Self::Kv(_) | Self::Sysbench(_) => vec![("clients", clients.to_string())],
+            Self::Transactions(transactions) => vec![
+                ("clients", clients.to_string()),
+                ("tests", format!("{:?}", transactions.script.tests)),
+                ("transactions", format!("{:?}", transactions.script.transactions)),
+                ("statements", format!("{:?}", transactions.statements)),
+            ],
+        }
     }
 }
 
@@ -173,11 +208,30 @@ mod tests {
 
     #[test]
     fn only_what_shapes_the_database_is_a_fact_of_its_load() {
-        let facts = |options: &str, clients| insert(options).load_facts(clients);
+        let facts = |options: &str, clients| {
+            let workload = insert(options);
+            workload.shaping_facts(workload.steps_that_load(), clients)
+        };
         let base = facts("initial-rows = 1000", 1);
         assert_eq!(base, facts("initial-rows = 1000\nread-write-time = '2s'", 1));
         assert_ne!(base, facts("initial-rows = 2000", 1));
         assert_ne!(base, facts("initial-rows = 1000", 2));
         assert_ne!(base, facts("initial-rows = 1000\nchecks = 'off'", 1));
+    }
+
+    #[test]
+    fn what_measured_steps_do_shapes_the_database_after_them() {
+        let facts = |options: &str| {
+            let workload = insert(options);
+            workload.shaping_facts(workload.steps_up_to("l.i1").unwrap(), 1)
+        };
+        let base = facts("write-rows = 1000");
+        assert_eq!(base, facts("write-rows = 1000\nread-write-time = '2s'"));
+        assert_ne!(base, facts("write-rows = 2000"));
+        assert_ne!(base, facts("write-rows = 1000\ndelete-per-insert = false"));
+
+        let sysbench = workload("sysbench]", "sqlite = \"bundled\"");
+        let after = |clients| sysbench.shaping_facts(sysbench.steps().len(), clients);
+        assert_ne!(after(1), after(2));
     }
 }

@@ -63,6 +63,12 @@ pub struct Plan {
     pub keep_data: bool,
     /// Cells that need the same database share one load.
     pub reuse: Reuse,
+    /// The names of the steps after which a cell's database is kept for runs that begin [`from`] it.
+    ///
+    /// [`from`]: Self::from
+    pub keep_after: Vec<String>,
+    /// The name of the step after whose kept database all cells begin; `None` for the first step.
+    pub from: Option<String>,
     /// The disk of the databases is measured without a database, before the first cell and after
     /// the last.
     pub disk_floor: bool,

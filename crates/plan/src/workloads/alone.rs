@@ -91,7 +91,7 @@ fn report(cx: &mut Context<'_>, variants: &[Variant], step: &str, place: Place) 
 
 impl Workload {
     /// Keeps the steps at some positions, which are counted from 0.
-    fn retain_steps(&mut self, is_kept: impl Fn(usize) -> bool) {
+    pub(super) fn retain_steps(&mut self, is_kept: impl Fn(usize) -> bool) {
         fn retain<T>(steps: &mut Vec<T>, is_kept: impl Fn(usize) -> bool) {
             let mut positions = 0..;
             steps.retain(|_| positions.next().is_some_and(&is_kept));

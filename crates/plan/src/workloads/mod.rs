@@ -1,6 +1,7 @@
 //! Reads the workload of a plan, with its steps and variants.
 
 pub(crate) mod alone;
+pub(crate) mod chosen_steps;
 mod insert;
 mod kv;
 mod step;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use words::Check;
 
-/// A database that the first steps of a cell loaded, and that was kept for others.
+/// A database that the first steps of a cell made, and that was kept for others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeptDatabase {
     /// The name in the folder of databases.
@@ -12,9 +12,18 @@ pub struct KeptDatabase {
     pub fingerprint: String,
     /// The time at which it was made.
     pub made_unix_ns: u64,
+    /// The run whose cell made it; empty in earlier records.
+    #[serde(default)]
+    pub made_by: String,
+    /// The last step that made it; empty in earlier records.
+    #[serde(default)]
+    pub after_step: String,
+    /// Measured steps made it as well, not only those that load.
+    #[serde(default)]
+    pub has_measured_steps: bool,
     /// The target that loads it for this one, if that is another.
     pub loaded_by: Option<String>,
-    /// This cell made it, and so ran all steps.
+    /// This cell made it.
     pub made_here: bool,
     /// The number of first steps that the cell left out, since the database has their results.
     pub steps_left_out: u32,

@@ -7,7 +7,7 @@ use engine::notation;
 use engine::{Engine, LogParser, Wrapper};
 use record::{Cell, LogEvent, ServerHost, Setting, StepNotApplicable};
 
-use super::kept::Load;
+use super::kept::InMaking;
 use crate::steps::exact::Tool;
 use crate::targets::running::Leftovers;
 use crate::targets::site::{CellSite, keep_log, remove_database};
@@ -25,8 +25,8 @@ pub struct CellRun<'a> {
     pub seat: Option<&'a Seat>,
     /// The tool that counts the engine's work, if the cell is exact.
     pub tool: Option<&'a Tool>,
-    /// The load whose database is to be kept; `None` before and after it, and for any other.
-    pub load: Option<Load>,
+    /// The database that the current steps make and that is to be kept; `None` if none is.
+    pub in_making: Option<InMaking>,
     /// The events of the engine's log so far.
     log_events: Vec<LogEvent>,
 }
@@ -34,7 +34,7 @@ pub struct CellRun<'a> {
 impl<'a> CellRun<'a> {
     pub fn new(mut site: CellSite<'a>, seat: Option<&'a Seat>, tool: Option<&'a Tool>) -> Self {
         site.wrapper = tool.map(|tool| tool as &dyn Wrapper);
-        Self { site, seat, tool, load: None, log_events: Vec::new() }
+        Self { site, seat, tool, in_making: None, log_events: Vec::new() }
     }
 
     /// Records that the engine can't run a step.

@@ -6,9 +6,14 @@ use record::{Build, Run};
 use crate::databases::{Key, KeyPart};
 use crate::session::RunSession;
 
-/// Returns the key of the database that the first steps of a cell load. `run` is the record of the
-/// run, which says what its builds are.
-pub fn key_of(session: &RunSession<'_>, run: &Run, planned: plan::Cell) -> anyhow::Result<Key> {
+/// Returns the key of the database that the first `steps` steps of a cell make. `run` is the record
+/// of the run, which says what its builds are.
+pub fn key_of(
+    session: &RunSession<'_>,
+    run: &Run,
+    planned: plan::Cell,
+    steps: usize,
+) -> anyhow::Result<Key> {
     let plan = session.plan();
     let target = &plan.targets[planned.target];
 
@@ -27,11 +32,11 @@ pub fn key_of(session: &RunSession<'_>, run: &Run, planned: plan::Cell) -> anyho
     add("build", build.map(files_of).unwrap_or_default());
     add("architecture", std::env::consts::ARCH.to_owned());
 
-    // What the workload loads, and how the config shapes its files.
+    // What the workload writes, and how the config shapes its files.
     add("content", workload::CONTENT_VERSION.to_string());
     add("seed", plan.seed.to_string());
     let planned_workload = &plan.variants[planned.variant].workload;
-    for (name, value) in planned_workload.load_facts(planned.clients) {
+    for (name, value) in planned_workload.shaping_facts(steps, planned.clients) {
         add(name, value);
     }
     for (name, value) in options_of(session, loader_config)? {

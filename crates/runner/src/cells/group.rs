@@ -6,7 +6,7 @@ use anyhow::Context;
 use plan::TurnLength;
 use record::{RunDir, Status};
 
-use super::{isolated, kept, life};
+use super::{isolated, keep_points, life};
 use crate::matrix::Task;
 use crate::session::RunSession;
 use crate::turns::conductor::Conductor;
@@ -26,7 +26,7 @@ pub fn run(
     let repeat = tasks.first().map_or(0, |task| task.cell.repeat);
 
     let cells: Vec<plan::Cell> = tasks.iter().map(|task| task.cell).collect();
-    let table = Arc::new(Table::new(&kept::loaders_of(session, directory, &cells)?));
+    let table = Arc::new(Table::new(&keep_points::loaders_of(session, directory, &cells)?));
     let conductor = Conductor {
         table: &table,
         clock: &session.clock,

@@ -1,61 +1,57 @@
-//! A cell that shares its load with others: see [`databases`](crate::databases).
+//! A cell whose steps begin on a copy of a kept database: see [`databases`](crate::databases).
 //!
 //! ```text
-//! no such database:  start ─► load ─► stop ─► keep ─┐
-//! a kept database:                                  └─► copy ─► start ─► check ─► other steps
+//! no such database:  start ─► steps ─► stop ─► keep ─┐
+//! a kept database:                                   └─► copy ─► start ─► check ─► other steps
 //! ```
 //!
-//! The cell that loads goes the same way as the others: its later steps, too, begin on a copy of
-//! the kept files, with a server that has just started.
+//! The cell that makes a database goes the same way as the others: its later steps, too, begin on a
+//! copy of the kept files, with a server that has just started. [`keep_points`](super::keep_points)
+//! has the steps after which this happens.
 
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use engine::set_page_cache;
 use plan::Checks;
-use record::{KeptDatabase, PageCache, RunDir};
-use workload::LoadState;
+use record::{KeptDatabase, PageCache};
+use workload::DataState;
 
 use super::cell_run::CellRun;
-use super::database_key::key_of;
-use crate::databases::{Contents, Databases, Entry, Key, Loaded, require_space};
-use crate::ground::failure::UsageError;
+use super::keep_points::KeepPoint;
+use crate::databases::{Contents, Entry, Loaded, require_space};
 use crate::ground::host::memory_bytes;
-use crate::session::RunSession;
-use crate::targets::part::Part;
 use crate::targets::running::Leftovers;
 use crate::targets::site::CellSite;
 use crate::targets::workloads::{StepEngine, WorkloadRunner};
 
-/// A load whose database is to be kept, as far as its steps have shown.
+/// A database that is to be kept, as far as the steps that make it have shown.
 #[derive(Default)]
-pub struct Load {
+pub struct InMaking {
     /// The workload's knowledge of the database; `None` until the steps are complete.
-    state: Option<LoadState>,
+    state: Option<DataState>,
     /// The first check of the data that failed.
     wrong: Option<String>,
 }
 
-/// The database of a cell whose load is shared.
-pub struct SharedLoad {
-    databases: Databases,
-    key: Key,
+/// The origin of the database with which a cell goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The cell made it.
+    Here,
+    /// It was kept before the cell began, which leaves out the steps that made it.
+    Before,
+    /// The cell has run these steps, but another cell's database is kept.
+    Elsewhere,
 }
 
-impl SharedLoad {
-    /// Returns the database that a cell shares with others; `None` if it has its own.
-    pub fn of(cell: &CellSite<'_>) -> anyhow::Result<Option<Self>> {
-        let Some(databases) = &cell.session.databases else {
-            return Ok(None);
-        };
-        if !has_load(cell.session, cell.planned) {
-            return Ok(None);
-        }
+/// A database that a cell has made, or that takes its place.
+pub struct Kept {
+    pub entry: Entry,
+    pub origin: Origin,
+}
 
-        let key = key_of(cell.session, &cell.run.read_run()?, cell.planned)?;
-        Ok(Some(Self { databases: databases.clone(), key }))
-    }
-
+impl KeepPoint {
     /// Returns the kept database. One that is damaged is not used, but replaced.
     pub fn find(&self, cell: &mut CellSite<'_>) -> Option<Entry> {
         let found = self.databases.find(&self.key).and_then(|found| match found {
@@ -91,21 +87,34 @@ impl SharedLoad {
         Ok(entry)
     }
 
-    /// Keeps the database that the cell has loaded, and of which `leftovers` are the files.
+    /// Returns the database that was kept here before, or keeps the one that the cell has made, and of
+    /// which `leftovers` are the files. So all cells go on with the same one.
     ///
     /// # Errors
-    /// The load left wrong data, or the database can't be kept.
-    pub fn keep(&self, cell: &mut CellRun<'_>, leftovers: &Leftovers) -> anyhow::Result<Entry> {
-        let CellRun { site: cell, load, .. } = cell;
-        let Some(load) = load.take() else {
-            bail!("the cell has loaded no database");
+    /// The steps left wrong data, or the database can't be kept.
+    pub fn keep_or_find(
+        &self,
+        cell: &mut CellRun<'_>,
+        leftovers: &Leftovers,
+    ) -> anyhow::Result<Kept> {
+        if let Some(entry) = self.find(&mut cell.site) {
+            cell.in_making = None;
+            return Ok(Kept { entry, origin: Origin::Elsewhere });
+        }
+        Ok(Kept { entry: self.keep(cell, leftovers)?, origin: Origin::Here })
+    }
+
+    fn keep(&self, cell: &mut CellRun<'_>, leftovers: &Leftovers) -> anyhow::Result<Entry> {
+        let CellRun { site: cell, in_making, .. } = cell;
+        let Some(made) = in_making.take() else {
+            bail!("the cell has made no database");
         };
 
-        if let Some(wrong) = load.wrong {
-            bail!("the load left wrong data, so no step can use it: {wrong}");
+        if let Some(wrong) = made.wrong {
+            bail!("the steps left wrong data, so no other step can use it: {wrong}");
         }
 
-        let state = load.state.context("the workload can't tell what it loaded")?;
+        let state = made.state.context("the workload can't tell what it loaded")?;
 
         let (data_dir, data) = leftovers
             .data_dir
@@ -115,7 +124,8 @@ impl SharedLoad {
 
         let contents = Contents {
             made_by: cell.run_id()?,
-            steps: cell.workload().steps_that_load() as u32,
+            steps: self.steps as u32,
+            after_step: self.after_step.clone(),
             state,
             load_settings: cell.record.settings.clone(),
         };
@@ -127,10 +137,11 @@ impl SharedLoad {
         let entry = self
             .databases
             .keep(&loaded, &cell.session.stop)
-            .context("the loaded database can't be kept for other cells")?;
+            .context("the database can't be kept for other cells")?;
 
         cell.session.events.say(&format!(
-            "kept the database as `{}` ({:.1} GB)",
+            "kept the database after `{}` as `{}` ({:.1} GB)",
+            self.after_step,
             entry.name(),
             entry.manifest.bytes() as f64 / 1e9
         ));
@@ -139,90 +150,57 @@ impl SharedLoad {
     }
 }
 
-/// Returns whether the first steps of a cell load what can be kept.
-fn has_load(session: &RunSession<'_>, planned: plan::Cell) -> bool {
-    let plan = session.plan();
-    let engine = plan.builds[plan.targets[planned.target].build].engine;
-    let workload = &plan.variants[planned.variant].workload;
-    workload.steps_that_load() > 0 && engine.facts().stores_data
-}
-
-/// Returns for each cell of a group the number of the one that loads its database; `None` for a cell
-/// that loads its own, or shares none.
-///
-/// # Errors
-/// The record of the run can't be read, or the file of a config.
-pub fn loaders_of(
-    session: &RunSession<'_>,
-    run: &RunDir,
-    cells: &[plan::Cell],
-) -> anyhow::Result<Vec<Option<usize>>> {
-    if session.databases.is_none() {
-        return Ok(vec![None; cells.len()]);
-    }
-
-    let record = run.read_run()?;
-    let mut keys: Vec<Option<Key>> = Vec::new();
-    let mut loaders = Vec::new();
-    for &cell in cells {
-        let mut key = None;
-        if has_load(session, cell) {
-            key = Some(key_of(session, &record, cell)?);
-        }
-
-        let is_same = |earlier: &Option<Key>| key.is_some() && *earlier == key;
-        loaders.push(keys.iter().position(is_same));
-        keys.push(key);
-    }
-
-    Ok(loaders)
-}
-
-/// Refuses a cell whose database another target loads, and which has none: its own load would be
-/// another's.
-pub fn refuse_without_loader(cell: &CellSite<'_>) -> anyhow::Result<()> {
-    let Some(loader) = cell.loader() else {
+/// Makes the cell run its further steps on a copy of a kept database.
+pub fn use_copy(cell: &mut CellSite<'_>, entry: Entry, origin: Origin) -> anyhow::Result<()> {
+    let steps = entry.manifest.steps;
+    cell.part.steps = steps as usize..cell.record.steps.len();
+    if cell.part.steps.is_empty() {
         return Ok(());
+    }
+
+    let steps_left_out = match (origin, &cell.record.database) {
+        (Origin::Before, _) => steps,
+        // What the cell left out when it began.
+        (_, Some(database)) => database.steps_left_out,
+        (_, None) => 0,
     };
 
-    let message = format!("no database that `{}` loaded is kept", loader.name);
-    let help = format!(
-        "measure `{}` in the same run, or keep its database with `reuse = true`",
-        loader.name
-    );
-
-    Err(UsageError::new(message, Some(help)).into())
-}
-
-/// Makes the cell run its steps after the load on a copy of a kept database.
-pub fn use_copy(cell: &mut CellSite<'_>, entry: Entry, is_made_here: bool) -> anyhow::Result<()> {
     require_space(&cell.session.data_root, entry.manifest.bytes())?;
-
     entry.note_use(&cell.run_id()?)?;
+    cell.set_load_log_aside()?;
 
-    if is_made_here {
-        cell.set_load_log_aside()?;
+    if entry.manifest.made_by != cell.run_id()? {
+        cell.session.events.say(&format!(
+            "{} begins with `{}`, which run {} made",
+            cell.record.key.target,
+            entry.name(),
+            entry.manifest.made_by
+        ));
     }
 
     cell.record.database = Some(KeptDatabase {
         name: entry.name(),
+        made_by: entry.manifest.made_by.clone(),
+        after_step: cell.record.steps[steps as usize - 1].clone(),
+        has_measured_steps: cell.workload().measures_within(steps as usize),
         loaded_by: cell.loader().map(|loader| loader.name.clone()),
         fingerprint: entry.manifest.fingerprint.clone(),
         made_unix_ns: entry.manifest.made_unix_ns,
-        made_here: is_made_here,
-        steps_left_out: if is_made_here { 0 } else { entry.manifest.steps },
+        made_here: origin == Origin::Here,
+        steps_left_out,
         ..KeptDatabase::default()
     });
 
-    cell.part = Part::Rest(Box::new(entry));
+    cell.part.database = Some(Box::new(entry));
     Ok(())
 }
 
 impl CellRun<'_> {
-    /// Makes the target run the steps that load a database to keep.
-    pub fn begin_load(&mut self) {
-        self.site.part = Part::Load;
-        self.load = Some(Load::default());
+    /// Makes the target run the steps that make a database to keep: those up to number `end`, which is
+    /// not one of them.
+    pub fn begin_making(&mut self, end: usize) {
+        self.site.part.steps.end = end;
+        self.in_making = Some(InMaking::default());
     }
 
     /// Records how long the target took to start on its copy.
@@ -252,22 +230,22 @@ impl CellRun<'_> {
         self.site.session.events.say(&text);
     }
 
-    /// Notes whether a step of the load left wrong data.
+    /// Notes whether a step left wrong data in a database to keep.
     pub fn note_step(&mut self, step: &record::Step) {
         let wrong = step.checks.iter().find(|check| !check.holds);
-        if let (Some(load), Some(wrong)) = (&mut self.load, wrong) {
+        if let (Some(made), Some(wrong)) = (&mut self.in_making, wrong) {
             let text = format!(
                 "after step `{}`, {} is {}, expected {}",
                 step.name, wrong.what, wrong.found, wrong.expected
             );
-            load.wrong.get_or_insert(text);
+            made.wrong.get_or_insert(text);
         }
     }
 
-    /// Notes what the workload knows at the end of the steps that load.
+    /// Notes what the workload knows at the end of the steps that make a database to keep.
     pub fn note_state(&mut self, runner: &dyn WorkloadRunner) {
-        if let Some(load) = &mut self.load {
-            load.state = runner.state();
+        if let Some(made) = &mut self.in_making {
+            made.state = runner.state();
         }
     }
 }
@@ -280,14 +258,14 @@ pub fn begin_on_copy(
     runner: &mut dyn WorkloadRunner,
     leftovers: &Leftovers,
 ) -> anyhow::Result<()> {
-    let Part::Rest(entry) = &cell.part else {
+    let Some(entry) = &cell.part.database else {
         return Ok(());
     };
 
     let (name, state) = (entry.name(), entry.manifest.state.clone());
-    let bytes = entry.manifest.bytes();
+    let (steps, bytes) = (entry.manifest.steps as usize, entry.manifest.bytes());
 
-    if !runner.restore(state) {
+    if !runner.restore(state, steps) {
         bail!(
             "the kept database `{name}` has other tables than the workload; remove it with `assay databases --remove {name}`"
         );

@@ -6,8 +6,8 @@
 //!    └────────── open again, if the load has options of its own ◄──────────┘
 //! ```
 //!
-//! A cell that shares its load with others goes this way twice if it makes the database: once to
-//! load, and once on a copy ([`kept`]).
+//! A cell that makes a database to keep goes this way twice: once to make it, and once on a copy
+//! ([`kept`]).
 //!
 //! Everything that is begun is ended, however the steps went: tables are dropped, servers are
 //! stopped, logs are kept, and databases are removed. If something fails there too, the earlier
@@ -18,9 +18,9 @@ use load::Clock as _;
 use record::{Cell, CellDir, CellRef, RunDir, Status};
 
 use super::cell_run::{CellRun, EngineLog};
-use super::kept::{self, SharedLoad};
+use super::keep_points::{self, KeepPoint, KeepPoints};
+use super::kept::{self, Origin};
 use super::record::{begin, end};
-use crate::databases::Entry;
 use crate::ground::failure::{AndCleanUp as _, LOG_LINES, failure_of};
 use crate::ground::time::unix_now_ns;
 use crate::remote::{CellOrder, LoadRanks};
@@ -70,55 +70,75 @@ fn live(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
         return run_target(cell);
     }
 
-    let Some(shared) = SharedLoad::of(&cell.site)? else {
-        kept::refuse_without_loader(&cell.site)?;
-        return run_target(cell);
-    };
+    let KeepPoints { begin, later } = KeepPoints::of(&cell.site)?;
 
-    if let Some(entry) = shared.find(&mut cell.site) {
-        kept::use_copy(&mut cell.site, entry, false)?;
-    } else {
-        kept::refuse_without_loader(&cell.site)?;
-
-        match load_and_keep(cell, &shared)? {
-            Kept::Entry(entry) => kept::use_copy(&mut cell.site, *entry, true)?,
-            Kept::Unfinished(status) => return Ok(status),
+    if let Some(status) = begin_with_database(cell, begin.as_ref())? {
+        return Ok(status);
+    }
+    for point in &later {
+        if let Some(status) = make_and_keep(cell, point)? {
+            return Ok(status);
         }
+    }
+
+    if cell.site.part.steps.is_empty() {
+        return Ok(Status::Complete);
+    }
+    run_target(cell)
+}
+
+/// Lets a cell begin its steps with a kept database, which it makes if there is none. Returns how the
+/// steps that make it ended if they did not complete.
+fn begin_with_database(
+    cell: &mut CellRun<'_>,
+    begin: Option<&KeepPoint>,
+) -> anyhow::Result<Option<Status>> {
+    let found = begin.and_then(|point| point.find(&mut cell.site));
+    if found.is_none() {
+        keep_points::refuse_without_database(&cell.site, begin)?;
+    }
+
+    let Some(point) = begin else {
+        return Ok(None);
+    };
+    if let Some(entry) = found {
+        kept::use_copy(&mut cell.site, entry, Origin::Before)?;
+    } else if let Some(status) = make_and_keep(cell, point)? {
+        return Ok(Some(status));
     }
 
     // Other cells of the group wait for the database.
     if let Some(seat) = cell.seat {
         seat.has_database()?;
     }
-
-    run_target(cell)
+    Ok(None)
 }
 
-/// A load that ended.
-enum Kept {
-    /// The database was kept.
-    Entry(Box<Entry>),
-    /// The steps did not complete.
-    Unfinished(Status),
-}
-
-/// Runs the steps that load, and keeps their database.
-fn load_and_keep(cell: &mut CellRun<'_>, shared: &SharedLoad) -> anyhow::Result<Kept> {
-    cell.begin_load();
+/// Runs the steps that make a database, keeps it, and lets the cell go on with a copy. If such a
+/// database has been kept before, the cell goes on with that one. Returns how the steps ended if they
+/// did not complete.
+fn make_and_keep(cell: &mut CellRun<'_>, point: &KeepPoint) -> anyhow::Result<Option<Status>> {
+    let began_ns = cell.site.session.clock.now();
+    cell.begin_making(point.steps);
     let target = start_target(cell)?;
+    cell.note_start(cell.site.session.clock.now().saturating_sub(began_ns));
     let leftovers = target.leftovers();
 
     let result = match run_openings(cell, target) {
-        Ok(Status::Complete) => {
-            shared.keep(cell, &leftovers).map(|entry| Kept::Entry(entry.into()))
-        }
-        Ok(status) => Ok(Kept::Unfinished(status)),
+        Ok(Status::Complete) => point.keep_or_find(cell, &leftovers).map(Ok),
+        Ok(status) => Ok(Err(status)),
         Err(error) => Err(error),
     };
 
     // The database is kept as a copy, and the steps that follow have another one.
     let removed = cell.remove(leftovers);
-    result.and_clean_up(removed)
+    match result.and_clean_up(removed)? {
+        Ok(kept) => {
+            kept::use_copy(&mut cell.site, kept.entry, kept.origin)?;
+            Ok(None)
+        }
+        Err(status) => Ok(Some(status)),
+    }
 }
 
 /// Starts the target of a cell, runs the steps on it, and leaves nothing behind.

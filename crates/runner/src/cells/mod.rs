@@ -2,14 +2,15 @@
 //!
 //! * [`life`] is the way of a cell from the start of its target until nothing is left of it.
 //! * [`CellRun`](cell_run::CellRun) is the cell while it is measured, and [`record`] its record.
-//! * [`kept`] lets cells share the load of a database, of which [`database_key`] is all that shapes
-//!   it.
+//! * [`kept`] keeps the database of a cell for others, [`keep_points`] has the steps after which it
+//!   does, and [`database_key`] all that shapes such a database.
 //! * [`isolated`] runs a cell in a process of its own, and [`group`] several that take turns.
 
 mod cell_run;
 mod database_key;
 pub mod group;
 pub mod isolated;
+pub mod keep_points;
 mod kept;
 pub mod life;
 mod record;

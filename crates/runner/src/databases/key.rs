@@ -15,7 +15,7 @@ pub struct KeyPart {
     pub value: String,
 }
 
-/// All that made a database. Equal keys mean equal databases.
+/// All that made a database. Equal keys mean equal databases if only steps that load made them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     pub(super) parts: Vec<KeyPart>,
@@ -34,10 +34,15 @@ impl Key {
         hash::of_bytes(parts.collect::<String>().as_bytes())
     }
 
+    /// Returns a part.
+    pub(super) fn part(&self, name: &str) -> Option<&str> {
+        let part = self.parts.iter().find(|part| part.name == name)?;
+        Some(&part.value)
+    }
+
     /// Returns the name of the database in its folder.
     pub fn name(&self) -> String {
-        let engine = self.parts.iter().find(|part| part.name == "engine");
-        let engine = engine.map_or("database", |part| part.value.as_str());
+        let engine = self.part("engine").unwrap_or("database");
         format!("{engine}-{}", &self.fingerprint()[..12])
     }
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use builds::hash;
 use record::Setting;
 use serde::{Deserialize, Serialize};
-use workload::LoadState;
+use workload::DataState;
 
 use super::key::{FORMAT, Key, KeyPart};
 use crate::ground::time::unix_now_ns;
@@ -45,20 +45,24 @@ pub struct Manifest {
     pub made_by: String,
     /// The number of first steps that made it.
     pub steps: u32,
+    /// The last of these steps; empty in earlier manifests.
+    #[serde(default)]
+    pub after_step: String,
     /// The workload's knowledge of it.
-    pub state: LoadState,
-    /// The engine's settings during the load.
+    pub state: DataState,
+    /// The engine's settings during these steps.
     pub load_settings: Vec<Setting>,
     /// The files, sorted by path.
     pub files: Vec<KeptFile>,
 }
 
-/// The part of a manifest that the cell knows that loaded the database.
+/// The part of a manifest that the cell knows that made the database.
 #[derive(Clone, Debug)]
 pub(crate) struct Contents {
     pub(crate) made_by: String,
     pub(crate) steps: u32,
-    pub(crate) state: LoadState,
+    pub(crate) after_step: String,
+    pub(crate) state: DataState,
     pub(crate) load_settings: Vec<Setting>,
 }
 
@@ -81,6 +85,7 @@ impl Contents {
             made_unix_ns: unix_now_ns(),
             made_by: self.made_by,
             steps: self.steps,
+            after_step: self.after_step,
             state: self.state,
             load_settings: self.load_settings,
             files,
@@ -106,7 +111,7 @@ impl Manifest {
         SystemTime::now().duration_since(made).unwrap_or_default()
     }
 
-    /// Returns the load of the database in words: `insert, 20000 rows, 1 clients, seed 1`.
+    /// Returns what made the database in words: `insert, 20000 rows, 1 clients, seed 1, after l.x`.
     pub fn workload_text(&self) -> String {
         let mut text = self.part("workload").unwrap_or("?").to_owned();
         for name in ["keys", "rows", "clients"] {
@@ -115,7 +120,11 @@ impl Manifest {
             }
         }
 
-        text + &format!(", seed {}", self.part("seed").unwrap_or("?"))
+        text += &format!(", seed {}", self.part("seed").unwrap_or("?"));
+        if !self.after_step.is_empty() {
+            text += &format!(", after {}", self.after_step);
+        }
+        text
     }
 
     /// Returns the options of the config that loaded the database, in words; `-` without any.
@@ -202,15 +211,15 @@ fn own_uid() -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use workload::kv::LoadedKeys;
+    use workload::kv::KnownKeys;
 
     use super::*;
 
     #[test]
     fn a_state_of_keys_is_written_as_in_earlier_manifests() {
         let text = r#"{"KeyValue":{"keys":5,"load_step":1}}"#;
-        let state = LoadState::KeyValue(LoadedKeys { keys: 5, load_step: 1 });
+        let state = DataState::KeyValue(KnownKeys { keys: 5, load_step: 1, writes: Vec::new() });
         assert_eq!(serde_json::to_string(&state).unwrap(), text);
-        assert_eq!(serde_json::from_str::<LoadState>(text).unwrap(), state);
+        assert_eq!(serde_json::from_str::<DataState>(text).unwrap(), state);
     }
 }

@@ -1,4 +1,5 @@
-//! Kept databases: what the first steps of a cell loaded, for later cells that would load the same.
+//! Kept databases: what the first steps of a cell made, for later cells that would make the same, or
+//! that begin after these steps.
 //!
 //! A folder of databases has one folder for each:
 //!
@@ -16,6 +17,7 @@
 mod entry;
 mod key;
 mod manifest;
+mod nearest;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,7 @@ pub use entry::Entry;
 pub use key::{Key, KeyPart};
 pub(crate) use manifest::Contents;
 pub use manifest::{KeptFile, Manifest};
+pub(crate) use nearest::Nearest;
 
 use crate::ground::failure::UsageError;
 use crate::ground::host::{free_bytes, random_id};
@@ -80,11 +83,12 @@ impl Databases {
         given: Option<&Path>,
         data_root: &Path,
     ) -> anyhow::Result<Option<Self>> {
+        let uses_steps = !plan.keep_after.is_empty() || plan.from.is_some();
         match (plan.reuse, given) {
-            (Reuse::Off, _) => Ok(None),
+            (Reuse::Off, _) if !uses_steps => Ok(None),
             (Reuse::Run | Reuse::Repeat, _) => Ok(Some(Self::at(&data_root.join(RUN_FOLDER)))),
-            (Reuse::Always, Some(given)) => Ok(Some(Self::at(given))),
-            (Reuse::Always, None) => Self::of_user().map(Some),
+            (Reuse::Off | Reuse::Always, Some(given)) => Ok(Some(Self::at(given))),
+            (Reuse::Off | Reuse::Always, None) => Self::of_user().map(Some),
         }
     }
 

@@ -99,8 +99,10 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell, known: Option<&KnownTimes>) -> Es
         None => data_bytes(plan, cell, &plan.rates),
     };
 
-    // A database that cells share is kept beside that of the cell.
-    let copies = if plan.reuse == Reuse::Off { copies } else { copies + 1 };
+    // A database that cells share is kept beside that of the cell, and one for each step after which
+    // the plan keeps one.
+    let is_shared = plan.reuse != Reuse::Off || plan.from.is_some();
+    let copies = copies + u64::from(is_shared) + plan.keep_after.len() as u64;
     let times = step_times(plan, cell, known).into_iter().map(|step| step.time);
 
     Estimate {
@@ -115,6 +117,12 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell, known: Option<&KnownTimes>) -> Es
 /// store them.
 pub fn assumed_bytes(plan: &Plan, cell: &plan::Cell) -> u64 {
     data_bytes(plan, cell, &Rates::default())
+}
+
+/// Returns the size of a cell's tables or keys in bytes as the plan expects it; 0 if Assay does not
+/// store them.
+pub fn expected_bytes(plan: &Plan, cell: &plan::Cell) -> u64 {
+    data_bytes(plan, cell, &plan.rates)
 }
 
 /// Returns the estimated size of a cell's tables or keys in bytes, with these rates of writing.
@@ -196,7 +204,11 @@ fn times_at(plan: &Plan, cell: &plan::Cell, rates: &Rates) -> Vec<StepTime> {
 
     // Only the first repeat loads a database that all repeats share.
     let shares_load = matches!(plan.reuse, Reuse::Run | Reuse::Always);
-    let first_step = if shares_load && cell.repeat > 1 { workload.steps_that_load() } else { 0 };
+    let first_step = match &plan.from {
+        Some(step) => workload.steps_up_to(step).unwrap_or(0),
+        None if shares_load && cell.repeat > 1 => workload.steps_that_load(),
+        None => 0,
+    };
 
     let mut times = Vec::new();
     for (number, step) in workload.steps().iter().enumerate().skip(first_step) {

@@ -95,7 +95,7 @@ impl<'a> TargetCheck<'a> {
     fn load_with(&self) -> Option<Problem> {
         let plan = &self.file.plan;
         let loader = &plan.targets[self.target.load_with?];
-        let (what, help) = if plan.reuse == Reuse::Off {
+        let (what, help) = if plan.reuse == Reuse::Off && plan.from.is_none() {
             ("the plan does not keep databases", "add `reuse = \"run\"` or `reuse = true`")
         } else if plan.builds[loader.build].engine != plan.builds[self.target.build].engine {
             ("that target has another engine", "name a target of the same engine")
@@ -124,8 +124,21 @@ impl<'a> TargetCheck<'a> {
             return Some(problem);
         }
 
-        let why = if plan.reuse == Reuse::Off {
+        // A cell that begins `from` a step has a copy, and one that keeps its database stops in between.
+        let key = if plan.from.is_some() {
+            "from"
+        } else if !plan.keep_after.is_empty() {
+            "keep-after"
+        } else if plan.reuse != Reuse::Off {
+            "reuse"
+        } else {
             return None;
+        };
+
+        let why = if key != "reuse" && !self.facts.stores_data {
+            "the engine stores no data"
+        } else if key == "keep-after" && self.target.load_with.is_some() {
+            "the database of the target would be that of another build, changed by this one"
         } else if self.is_foreign {
             "assay can't copy the database of a server that it did not start"
         } else if self.config.replicas > 0 {
@@ -135,9 +148,13 @@ impl<'a> TargetCheck<'a> {
         };
 
         Some(Problem {
-            place: self.file.place_of(|key| key == "reuse"),
-            what: format!("`reuse` is not possible: {why}"),
-            help: "set `reuse = false`, or leave the target out of the plan",
+            place: self.file.place_of(|name| name == key),
+            what: format!("`{key}` is not possible: {why}"),
+            help: if key == "reuse" {
+                "set `reuse = false`, or leave the target out of the plan"
+            } else {
+                "remove the key, or leave the target out of the plan"
+            },
         })
     }
 

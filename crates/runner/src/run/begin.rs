@@ -9,6 +9,7 @@ use record::{CellRef, Failure, GroupBase, RateSearch, RecordError, Run, RunDir, 
 
 use super::conduct::{OpenRun, RunOutcome, conduct};
 use super::machine::Machine;
+use crate::cells::keep_points::require_databases;
 use crate::ground::events::Events;
 use crate::ground::failure::{UsageError, failure_of};
 use crate::ground::request::{DATA, PlanRequest, RunRequest, SIMULATE};
@@ -61,6 +62,8 @@ pub fn begin(
     run.host = machine.host.clone();
     run.warnings.clone_from(&machine.warnings);
     run.invocations.push(machine.invocation(&session, request, started_unix_ns));
+
+    require_databases(&session, &run, matrix.tasks.iter().map(|task| task.cell))?;
 
     let directory = RunDir::create(&request.results, &run).map_err(results_dir_error)?;
     let lock = lock::run_directory(directory.path())?;
@@ -212,9 +215,15 @@ fn results_dir_error(error: RecordError) -> anyhow::Error {
     UsageError::new(causes.join(": "), help).into()
 }
 
-/// Refuses load ranks for engines that run inside of assay, because the ranks would idle, and for
-/// steps whose clients have to agree on the numbers of rows, because ranks share nothing.
+/// Refuses load ranks where each cell can't make its own database; for engines that run inside of
+/// assay, because the ranks would idle; and for steps whose clients have to agree on the numbers of
+/// rows, because ranks share nothing.
 pub fn refuse_load_ranks(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> {
+    if plan.from.is_some() || !plan.keep_after.is_empty() {
+        let message = "with load ranks, each cell makes its own database: `from` and `keep-after` are not possible";
+        let help = "start assay without `mpirun`, or remove these keys";
+        return Err(UsageError::new(message, Some(help.into())));
+    }
     refuse_shared_numbers(plan, tasks)?;
 
     let is_inside = |target: &&plan::Target| {

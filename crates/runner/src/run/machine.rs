@@ -52,8 +52,8 @@ impl Machine {
         started_unix_ns: u64,
     ) -> Invocation {
         let ranks = session.ranks.as_ref();
-        let shared =
-            session.databases.as_ref().filter(|_| session.file.plan.reuse == Reuse::Always);
+        let is_own = matches!(session.file.plan.reuse, Reuse::Run | Reuse::Repeat);
+        let shared = session.databases.as_ref().filter(|_| !is_own);
         Invocation {
             started_unix_ns,
             ended_unix_ns: None,

@@ -9,6 +9,7 @@ use super::begin::{design_record, needs, refuse_load_ranks, target_records};
 use super::conduct::{OpenRun, RunEnd, RunOutcome, conduct};
 use super::machine::Machine;
 use super::recorded_run::{self, LockedRun};
+use crate::cells::keep_points::require_databases;
 use crate::ground::events::Events;
 use crate::ground::failure::UsageError;
 use crate::ground::lock::Lock;
@@ -82,6 +83,7 @@ pub fn resume(
 
     let needs = needs(&file.plan, tasks, &data_root, ranks.as_ref());
     let session = RunSession::start(request, events, file, &data_root, path, ranks)?;
+    require_databases(&session, &run, tasks.iter().map(|task| task.cell))?;
     let mut machine = Machine::inspect(&session, needs)?;
     let mut invocation = machine.invocation(&session, request, started_unix_ns);
     invocation.host_differences = host_differences(&run.host, &machine.host);

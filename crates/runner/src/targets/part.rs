@@ -12,43 +12,27 @@ use super::site::CellSite;
 use crate::databases::Entry;
 
 /// The part of a cell's steps that its target runs.
-#[derive(Default)]
-pub enum Part {
-    /// All steps.
-    #[default]
-    All,
-    /// The steps that load a database to keep.
-    Load,
-    /// The steps after the load, on a copy of a kept database.
-    Rest(Box<Entry>),
+pub struct Part {
+    /// The numbers of the steps, from 0.
+    pub steps: Range<usize>,
+    /// The kept database of which the target gets a copy; `None` for a new database.
+    pub database: Option<Box<Entry>>,
 }
 
 impl CellSite<'_> {
     /// Returns the numbers of the steps that the target runs, from 0.
     pub fn part_of_steps(&self) -> Range<usize> {
-        let loaded = self.workload().steps_that_load();
-        let count = self.record.steps.len();
-        match self.part {
-            Part::All => 0..count,
-            Part::Load => 0..loaded,
-            Part::Rest(_) => loaded..count,
-        }
+        self.part.steps.clone()
     }
 
     /// Returns the directory with the files of a kept database, of which the target gets a copy.
     pub fn database_to_copy(&self) -> Option<PathBuf> {
-        match &self.part {
-            Part::Rest(entry) => Some(entry.data()),
-            Part::All | Part::Load => None,
-        }
+        self.part.database.as_ref().map(|entry| entry.data())
     }
 
-    /// Returns the settings of the engine while it loaded the database that the target copies.
+    /// Returns the settings of the engine while it made the database that the target copies.
     pub fn settings_of_load(&self) -> Option<Vec<Setting>> {
-        match &self.part {
-            Part::Rest(entry) => Some(entry.manifest.load_settings.clone()),
-            Part::All | Part::Load => None,
-        }
+        Some(self.part.database.as_ref()?.manifest.load_settings.clone())
     }
 
     /// Copies the kept database into the directory of a target, if there is one to copy. Returns

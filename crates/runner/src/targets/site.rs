@@ -50,6 +50,7 @@ impl<'a> CellSite<'a> {
         record: &'a mut Cell,
         planned: plan::Cell,
     ) -> Self {
+        let count = record.steps.len();
         Self {
             session,
             run,
@@ -59,7 +60,7 @@ impl<'a> CellSite<'a> {
             wrapper: None,
             keep: session.plan().keep_data,
             url: None,
-            part: Part::All,
+            part: Part { steps: 0..count, database: None },
             notes: CellNotes::default(),
         }
     }

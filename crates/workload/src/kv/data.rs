@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Random;
 use crate::hash::hash;
 use crate::sysbench::distribution::Zipf;
@@ -256,7 +258,7 @@ impl Data {
 }
 
 /// The distribution of the keys that clients read or overwrite.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum KeyShape {
     /// All keys are equally frequent.
     Uniform,

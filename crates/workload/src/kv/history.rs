@@ -2,11 +2,13 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use super::data::{Data, Fault, KeyShape, ValueVersion};
 use crate::Random;
 
 /// The writes of one writer in one step.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct WriterHistory {
     /// The number of writes begun.
     pub(super) begun: u64,
@@ -14,9 +16,9 @@ pub(super) struct WriterHistory {
     pub(super) confirmed: u64,
 }
 
-/// The writes of a step.
-#[derive(Clone, Debug)]
-pub(super) struct StepWrites {
+/// The writes of one step, from which only this crate can read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepWrites {
     pub(super) step: u32,
     /// The distribution of the overwritten keys.
     pub(super) shape: KeyShape,
@@ -49,9 +51,19 @@ impl History {
         self.load_step = Some(step);
     }
 
-    /// Returns the step that loaded; `None` if there is none, or other steps wrote too.
-    pub(super) fn only_load(&self) -> Option<u32> {
-        self.load_step.filter(|_| self.steps.is_empty())
+    /// Returns the history of keys that another process loaded and overwrote.
+    pub(super) fn of_loaded(load_step: u32, steps: Vec<StepWrites>) -> Self {
+        Self { load_step: Some(load_step), steps }
+    }
+
+    /// Returns the step that loaded; `None` if there is none.
+    pub(super) fn load_step(&self) -> Option<u32> {
+        self.load_step
+    }
+
+    /// Returns the writes of each step after the load.
+    pub(super) fn steps(&self) -> &[StepWrites] {
+        &self.steps
     }
 
     pub(super) fn record_writes(&mut self, writes: StepWrites) {
@@ -144,10 +156,14 @@ impl StepWrites {
         writer.is_some_and(|written| version.sequence < written.begun)
     }
 
+    /// Returns the number of new keys.
+    pub(super) fn inserted(&self) -> u64 {
+        self.inserted.end.saturating_sub(self.inserted.start)
+    }
+
     /// Returns the number of writes that are certainly in the database.
     fn confirmed(&self) -> u64 {
-        let inserted = self.inserted.end - self.inserted.start;
-        inserted + self.writers.iter().map(|written| written.confirmed).sum::<u64>()
+        self.inserted() + self.writers.iter().map(|written| written.confirmed).sum::<u64>()
     }
 
     /// Returns one of these writes, by its number.

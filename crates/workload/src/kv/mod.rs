@@ -26,7 +26,8 @@ use crate::numbers::{ClientNumbers, SharedNumbers};
 use crate::summary::{ReadSummary, RowNumbers};
 use crate::{Check, Random, Schedule, Summaries, Summary, Task};
 use data::{Data, Fault, KeyFault, KeyShape, NUMBER_BYTES, ValueVersion};
-use history::{CurrentWrites, History, StepWrites, WriterHistory};
+pub use history::StepWrites;
+use history::{CurrentWrites, History, WriterHistory};
 use mixed::{MixedClient, MixedPart};
 pub use mixed::{READ_MODIFY_WRITE, mix_kinds};
 pub use programs::{PUT, read_kind};
@@ -41,13 +42,16 @@ const BURST: Duration = Duration::from_millis(10);
 const READS: u64 = 2;
 const SAMPLES: u64 = 3;
 
-/// The keys after the load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LoadedKeys {
+/// The knowledge of the keys between two steps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownKeys {
     /// The number of keys.
     pub keys: u64,
     /// The number of the step that loaded them, which is in their values.
     pub load_step: u32,
+    /// The writes of each later step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<StepWrites>,
 }
 
 /// One cell's sequence: its keys and what is known about them.
@@ -102,20 +106,20 @@ impl Kv {
         self.keys
     }
 
-    /// Returns what is known of the keys; `None` if keys were overwritten, of which there is more to
-    /// know.
-    pub fn loaded_keys(&self) -> Option<LoadedKeys> {
-        let load_step = self.history.only_load()?;
-        Some(LoadedKeys { keys: self.keys, load_step })
+    /// Returns what is known of the keys; `None` before their load.
+    pub fn known_keys(&self) -> Option<KnownKeys> {
+        let load_step = self.history.load_step()?;
+        Some(KnownKeys { keys: self.keys, load_step, writes: self.history.steps().to_vec() })
     }
 
     /// Takes over what another process knew of the same keys. Returns `false` if it knew others.
-    pub fn restore(&mut self, loaded: LoadedKeys) -> bool {
-        if loaded.keys > self.plan.keys {
+    pub fn restore(&mut self, known: KnownKeys) -> bool {
+        let inserted: u64 = known.writes.iter().map(StepWrites::inserted).sum();
+        if known.keys > self.plan.keys.saturating_add(inserted) {
             return false;
         }
-        self.keys = loaded.keys;
-        Arc::make_mut(&mut self.history).record_load(loaded.load_step);
+        self.keys = known.keys;
+        self.history = Arc::new(History::of_loaded(known.load_step, known.writes));
         true
     }
 

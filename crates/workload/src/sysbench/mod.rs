@@ -22,7 +22,7 @@ use engine::{
     SqlEngine, Statement, StatementPlan, Table, TableFacts,
 };
 use plan::sysbench::{TableChoice, Test};
-use plan::{Checks, Distribution, SysbenchStepKind};
+use plan::{Checks, Distribution, SysbenchStep, SysbenchStepKind};
 use words::excerpt;
 
 use crate::check::ValueCheck;
@@ -126,14 +126,15 @@ impl Sysbench {
         &self.ledgers
     }
 
-    /// Takes over what another process knew of the same tables, none of which was changed since its
-    /// load. Returns `false` if it knew other tables.
-    pub fn restore(&mut self, ledgers: Vec<Ledger>) -> bool {
+    /// Takes over what another process knew of the same tables after the first `done` steps. Returns
+    /// `false` if it knew other tables.
+    pub fn restore(&mut self, ledgers: Vec<Ledger>, done: usize) -> bool {
         if ledgers.len() != self.tables.len() {
             return false;
         }
         self.ledgers = ledgers;
-        self.has_just_loaded = true;
+        let is_run = |step: &SysbenchStep| matches!(step.kind, SysbenchStepKind::Run { .. });
+        self.has_just_loaded = !self.plan.steps[..done].iter().any(is_run);
         true
     }
 

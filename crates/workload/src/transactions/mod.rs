@@ -20,14 +20,14 @@ use engine::{
     Column, ColumnType, DefinedType, Error, Index, IndexStatements, Session, SqlEngine,
     StatementPlan, Table,
 };
-use plan::TransactionsStepKind;
 use plan::transactions::{Isolation, ScriptTable, ScriptType};
+use plan::{TransactionsStep, TransactionsStepKind};
 
 use crate::numbers::{ClientNumbers, SharedNumbers};
 use crate::program::plans_of_first_ops;
 use crate::summary::{Commits, RowNumbers, Summaries, Summary};
 use crate::sysbench::{Options, Step};
-use crate::{Check, LoadState, Random, Schedule, Task};
+use crate::{Check, DataState, Random, Schedule, Task};
 use compiled::Compiler;
 use connection::{Boundaries, CREATE_INDEX, Indexer, MixPart, Runner};
 pub use load::INSERT;
@@ -87,20 +87,29 @@ impl Transactions {
     }
 
     /// Returns what is known of the tables.
-    pub fn state(&self) -> LoadState {
-        LoadState::Transactions { rows: self.loaded_rows() }
+    pub fn state(&self) -> DataState {
+        DataState::Transactions { rows: self.loaded_rows(), commits: self.commits.clone() }
     }
 
     fn loaded_rows(&self) -> Vec<u64> {
         self.plan.script.tables.iter().map(|table| table.rows).collect()
     }
 
-    /// Takes over what another process knew of the same tables, none of which was changed since its
-    /// load. Returns `false` if it knew other tables.
-    pub fn restore(&mut self, state: &LoadState) -> bool {
-        let is_same = *state == self.state();
-        self.has_just_loaded |= is_same;
-        is_same
+    /// Takes over what another process knew of the same tables after the first `done` steps. Returns
+    /// `false` if it knew other tables.
+    pub fn restore(&mut self, state: DataState, done: usize) -> bool {
+        let DataState::Transactions { rows, commits } = state else {
+            return false;
+        };
+        if rows != self.loaded_rows() {
+            return false;
+        }
+
+        self.commits = commits;
+        let is_run =
+            |step: &TransactionsStep| matches!(step.kind, TransactionsStepKind::Run { .. });
+        self.has_just_loaded = !self.plan.steps[..done].iter().any(is_run);
+        true
     }
 
     /// Opens the connections of a step and prepares their statements.

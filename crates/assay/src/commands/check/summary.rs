@@ -6,8 +6,9 @@ use plan::Plan;
 use runner::matrix::factors;
 use runner::matrix::only::CellFilters;
 use runner::matrix::pace::about;
-use runner::prepare::estimate::Estimate;
+use runner::prepare::estimate::{Estimate, expected_bytes};
 use runner::prepare::preflight::not_applicable;
+use words::counted;
 
 use crate::display::size_text;
 
@@ -55,6 +56,8 @@ impl Expected {
             let _ = write!(text, "{remark} {} free {}", size_text(free), disk.name);
         }
 
+        text += &kept_text(plan, cells);
+
         let _ = writeln!(
             text,
             "\nconnections  at most {}, including Assay's own for loading, checks and monitoring",
@@ -67,4 +70,38 @@ impl Expected {
 
         text
     }
+}
+
+/// Returns the databases that the cells keep for later runs, and with which they begin, on lines of
+/// their own.
+fn kept_text(plan: &Plan, cells: &[plan::Cell]) -> String {
+    let mut text = String::new();
+    if let Some(step) = &plan.from {
+        let _ = write!(text, "\nbegins       with databases that were kept after `{step}`");
+    }
+    if plan.keep_after.is_empty() {
+        return text;
+    }
+
+    // Repeats make the same database.
+    let mut makers: Vec<(usize, usize, u32)> = Vec::new();
+    let mut bytes = 0_u64;
+    for cell in cells {
+        let maker = (cell.target, cell.variant, cell.clients);
+        if !makers.contains(&maker) {
+            makers.push(maker);
+            bytes = bytes.saturating_add(expected_bytes(plan, cell));
+        }
+    }
+
+    let steps: Vec<String> = plan.keep_after.iter().map(|step| format!("`{step}`")).collect();
+    let count = makers.len() * steps.len();
+    let _ = write!(
+        text,
+        "\nkeeps        {} at most after {}, about {} in all",
+        counted(count, "database"),
+        steps.join(" and "),
+        size_text(bytes.saturating_mul(steps.len() as u64))
+    );
+    text
 }

@@ -1,6 +1,7 @@
 //! Databases that are loaded once and kept: what later cells begin with, what the record tells, and
 //! what happens to them when something goes wrong.
 
+mod any_step;
 mod repeats;
 mod trust;
 

@@ -5,7 +5,7 @@ use engine::Table;
 use plan::{InsertStepKind, WriteEnd};
 use record::{StatementPlan, Step, StepKind, Warning};
 use workload::insert::{self, Database, Insert};
-use workload::{Check, LoadState, Summaries, Task};
+use workload::{Check, DataState, Summaries, Task};
 
 use super::{Totals, WorkloadRunner, none_failed};
 
@@ -100,13 +100,13 @@ impl WorkloadRunner for InsertRunner<'_> {
         checks
     }
 
-    fn state(&self) -> Option<LoadState> {
-        Some(LoadState::Insert(self.workload.ledgers().to_vec()))
+    fn state(&self) -> Option<DataState> {
+        Some(DataState::Insert(self.workload.ledgers().to_vec()))
     }
 
-    fn restore(&mut self, state: LoadState) -> bool {
+    fn restore(&mut self, state: DataState, _: usize) -> bool {
         match state {
-            LoadState::Insert(ledgers) => self.workload.restore(ledgers),
+            DataState::Insert(ledgers) => self.workload.restore(ledgers),
             _ => false,
         }
     }

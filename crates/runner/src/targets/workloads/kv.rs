@@ -5,7 +5,7 @@ use engine::{KeyValueEngine, Table};
 use plan::{Checks, KvRead, KvStepKind};
 use record::{Step, StepKind};
 use workload::kv::{self, Kv};
-use workload::{Check, LoadState, Summaries, Task};
+use workload::{Check, DataState, Summaries, Task};
 
 use super::{Totals, WorkloadRunner, none_failed};
 
@@ -112,13 +112,14 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
         self.workload.apply(&step, summaries, is_flawless)
     }
 
-    fn state(&self) -> Option<LoadState> {
-        self.workload.loaded_keys().map(LoadState::KeyValue)
+    fn state(&self) -> Option<DataState> {
+        self.workload.known_keys().map(DataState::KeyValue)
     }
 
-    fn restore(&mut self, state: LoadState) -> bool {
+    fn restore(&mut self, state: DataState, done: usize) -> bool {
+        self.done = done as u64;
         match state {
-            LoadState::KeyValue(loaded) => self.workload.restore(loaded),
+            DataState::KeyValue(loaded) => self.workload.restore(loaded),
             _ => false,
         }
     }

@@ -18,7 +18,7 @@ use engine::{
 use load::Totals;
 use plan::Settle;
 use record::{StatementPlan, Step};
-use workload::{Check, LoadState, OpKind, Summaries, Task};
+use workload::{Check, DataState, OpKind, Summaries, Task};
 
 use crate::targets::replicas::{Replication, TableContents};
 
@@ -199,12 +199,13 @@ pub trait WorkloadRunner {
     /// read.
     fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check>;
 
-    /// Returns the knowledge of the data with which another process can go on; `None` if there is
-    /// more to know.
-    fn state(&self) -> Option<LoadState>;
+    /// Returns the knowledge of the data with which another process can go on; `None` if nothing was
+    /// loaded.
+    fn state(&self) -> Option<DataState>;
 
-    /// Takes over the knowledge of the same data. Returns `false` if it is about other data.
-    fn restore(&mut self, state: LoadState) -> bool;
+    /// Takes over the knowledge of the same data after the first `done` steps. Returns `false` if it
+    /// is about other data.
+    fn restore(&mut self, state: DataState, done: usize) -> bool;
 
     /// Asks the engine for the plans of the step's statements. Empty if it has none.
     fn plans(&self, _step: usize) -> anyhow::Result<Vec<StatementPlan>> {

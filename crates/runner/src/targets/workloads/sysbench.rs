@@ -5,7 +5,7 @@ use engine::{SqlEngine, Table};
 use plan::SysbenchStepKind;
 use record::{StatementPlan, Step, StepKind};
 use workload::sysbench::{self, Sysbench};
-use workload::{Check, LoadState, Summaries, Task};
+use workload::{Check, DataState, Summaries, Task};
 
 use super::{Totals, WorkloadRunner};
 
@@ -75,13 +75,13 @@ impl<E: SqlEngine> WorkloadRunner for SysbenchRunner<'_, E> {
         Vec::new()
     }
 
-    fn state(&self) -> Option<LoadState> {
-        Some(LoadState::Sysbench(self.workload.ledgers().to_vec()))
+    fn state(&self) -> Option<DataState> {
+        Some(DataState::Sysbench(self.workload.ledgers().to_vec()))
     }
 
-    fn restore(&mut self, state: LoadState) -> bool {
+    fn restore(&mut self, state: DataState, done: usize) -> bool {
         match state {
-            LoadState::Sysbench(ledgers) => self.workload.restore(ledgers),
+            DataState::Sysbench(ledgers) => self.workload.restore(ledgers, done),
             _ => false,
         }
     }

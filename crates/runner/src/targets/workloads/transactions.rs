@@ -6,7 +6,7 @@ use plan::TransactionsStepKind;
 use record::{StatementPlan, Step, StepKind};
 use workload::sysbench;
 use workload::transactions::{self, Transactions};
-use workload::{Check, LoadState, Summaries, Task};
+use workload::{Check, DataState, Summaries, Task};
 
 use super::{Totals, WorkloadRunner};
 
@@ -80,12 +80,12 @@ impl<E: SqlEngine> WorkloadRunner for TransactionsRunner<'_, E> {
         Vec::new()
     }
 
-    fn state(&self) -> Option<LoadState> {
+    fn state(&self) -> Option<DataState> {
         Some(self.workload.state())
     }
 
-    fn restore(&mut self, state: LoadState) -> bool {
-        self.workload.restore(&state)
+    fn restore(&mut self, state: DataState, done: usize) -> bool {
+        self.workload.restore(state, done)
     }
 
     fn plans(&self, number: usize) -> anyhow::Result<Vec<StatementPlan>> {
