@@ -172,20 +172,12 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
         compared.designed = None;
     }
 
-    let Compared { builds, configs, targets, designed, are_known } = compared;
-    repeats.check(cx, &targets, surroundings.reuse);
+    repeats.check(cx, &compared.targets, surroundings.reuse);
 
-    let first = first_measured(cx, variants.as_deref(), &builds, &targets);
-    let bases = match base_node {
-        Some(node) if !is_against_itself => {
-            let are_designed = designed.is_some();
-            let choices =
-                BaseChoices { builds: &builds, targets: &targets, are_designed, are_known };
-            choices.read(cx, base_at, node)
-        }
-        _ => default_base(cx, base_at, first, &targets),
-    };
-    let Bases { base, groups } = bases?;
+    let first = first_measured(cx, variants.as_deref(), &compared.builds, &compared.targets);
+    let own_base = base_node.filter(|_| !is_against_itself);
+    let Bases { base, groups } = bases(cx, base_at, own_base, first, &compared)?;
+    let Compared { builds, configs, targets, designed, .. } = compared;
 
     Some(Plan {
         name,
@@ -312,6 +304,28 @@ fn twins(
         Some(index) => targets::with_twin(cx, node.place, &targets[index]),
         None => Vec::new(),
     }
+}
+
+/// Returns the bases that the key `base` names; without it, the target `first` is the base. Lists them at
+/// `listed_at`. Returns `None` if there is none.
+fn bases(
+    cx: &mut Context<'_>,
+    listed_at: usize,
+    named: Option<Node>,
+    first: usize,
+    compared: &Compared,
+) -> Option<Bases> {
+    let Some(node) = named else {
+        return default_base(cx, listed_at, first, &compared.targets);
+    };
+
+    let choices = BaseChoices {
+        builds: &compared.builds,
+        targets: &compared.targets,
+        are_designed: compared.designed.is_some(),
+        are_known: compared.are_known,
+    };
+    choices.read(cx, listed_at, node)
 }
 
 /// Makes the target `first` the base, and lists it at `listed_at`. Returns `None` without targets.

@@ -1,6 +1,6 @@
 //! Notes on databases that cells did not load themselves.
 
-use super::reason::Note;
+use super::reason::{KeptAfter, Note};
 use crate::figures::{CopiedDatabase, StartedCell};
 use crate::order::grouped;
 
@@ -22,7 +22,8 @@ pub(super) fn notes(begun: &[StartedCell]) -> Vec<Note> {
     let by_origin = kept_later
         .map(|(_, database)| ((database.after_step.clone(), database.made_by.clone()), database));
     for ((step, made_by), databases) in grouped(by_origin) {
-        notes.push(Note::KeptAfter { cell_count: databases.len(), of, step, made_by });
+        let cell_count = databases.len();
+        notes.push(Note::KeptAfter(KeptAfter { cell_count, of, step, made_by }));
     }
 
     let upgraded = copies.filter_map(|(start, database)| {

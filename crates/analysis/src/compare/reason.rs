@@ -319,10 +319,31 @@ pub(super) enum Note {
     /// Cells used databases that other cells had loaded; those of a target in all of its repeats, or
     /// another one in each.
     SharedLoads { cell_count: usize, of: usize, are_repeats_alike: bool },
-    /// Cells have, for the steps after `step`, the database that a run kept then.
-    KeptAfter { cell_count: usize, of: usize, step: String, made_by: String },
+    /// Cells had copies of databases that were kept after a measured step.
+    KeptAfter(KeptAfter),
     /// A target opened databases that another had loaded. Times are the shortest and the longest.
     Upgrade { target: String, loader: String, upgrade_s: Option<[f64; 2]>, open_s: [f64; 2] },
+}
+
+/// Cells that had copies of databases for the steps after one, at which a run had kept them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeptAfter {
+    pub(super) cell_count: usize,
+    pub(super) of: usize,
+    pub(super) step: String,
+    /// The run.
+    pub(super) made_by: String,
+}
+
+impl fmt::Display for KeptAfter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cell_count, of, step, made_by } = self;
+        write!(
+            f,
+            "for the steps after {step}, {cell_count} of {of} cells have copies of databases that run {made_by} kept then: \
+             intervals don't say how other such databases differ"
+        )
+    }
 }
 
 /// Returns what intervals say if cells shared loads.
@@ -383,11 +404,7 @@ impl fmt::Display for Note {
                 "{cell_count} of {of} cells began with a copy of a database that another cell had loaded, and did not load: {}",
                 what_intervals_hold_for(*are_repeats_alike)
             ),
-            Self::KeptAfter { cell_count, of, step, made_by } => write!(
-                f,
-                "for the steps after {step}, {cell_count} of {of} cells have copies of databases that run {made_by} kept then: \
-                 intervals don't say how other such databases differ"
-            ),
+            Self::KeptAfter(kept) => write!(f, "{kept}"),
             Self::Upgrade { target, loader, upgrade_s, open_s } => {
                 write!(f, "{target} opened the database that {loader} had loaded: ")?;
                 if let Some([shortest, longest]) = upgrade_s {
