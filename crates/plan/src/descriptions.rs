@@ -299,8 +299,11 @@ descriptions! {
         "isolation"
             => "the isolation level: `\"read-committed\"`, `\"repeatable-read\"`, \
                 `\"serializable\"`, or `\"default\"`: the engine's. SQLite has only one";
+        "transactions"
+            => "the number of transactions after which each test ends, over all clients, instead of \
+                after a time: [equal work](transactions.md#equal-work)";
         "warmup"
-            => "how long each test runs before it is measured";
+            => "how long each test runs before it is measured; with `transactions`, `\"0s\"`";
         "time"
             => "how long each test is measured";
         "rate"
@@ -311,7 +314,7 @@ descriptions! {
             => "any list of `load`, `index`, `settle` and the script's tests and transactions; `load` \
                 comes first, or after `index`";
         "step.\"NAME\"" or ""
-            => "for one step: `time`, `warmup`, `isolation`, `rate`, `reported`";
+            => "for one step: `transactions`, `time`, `warmup`, `isolation`, `rate`, `reported`";
     }
     "rates" {
         "load"
@@ -320,6 +323,8 @@ descriptions! {
             => "rows per second whose secondary indexes they build";
         "insert"
             => "rows per second that they write while there are indexes, or keys that they overwrite";
+        "transactions"
+            => "transactions per second of tests that end after a number of them";
     }
     "profile" {
         "repeats"

@@ -70,8 +70,12 @@ pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section) -> Rates {
 
     let mut section = Section::new("rates", table, place);
     let mut expected = |key| cx.given(&mut section, key, &ExpectedRateKind).unwrap_or_default();
-    let rates =
-        Rates { load: expected("load"), index: expected("index"), insert: expected("insert") };
+    let rates = Rates {
+        load: expected("load"),
+        index: expected("index"),
+        insert: expected("insert"),
+        transactions: expected("transactions"),
+    };
 
     section.finish(cx);
     rates

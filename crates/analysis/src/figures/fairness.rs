@@ -48,9 +48,12 @@ pub(crate) fn ends(step: &Step, counts: impl Fn(&Connection) -> bool) -> BTreeMa
 /// connection that only holds a transaction open does not count. `None` with fewer than two
 /// clients, and in steps of given length.
 pub fn fairness(step: &Step) -> Option<Fairness> {
-    let ends_with_its_work =
-        matches!(step.kind, StepKind::Load | StepKind::Index) && step.time_given_ns.is_none();
-    if !ends_with_its_work {
+    let does_given_work = match step.kind {
+        StepKind::Load | StepKind::Index => true,
+        StepKind::Query => step.main_role() == Some(OpRole::Transaction),
+        StepKind::Settle => false,
+    };
+    if !does_given_work || step.time_given_ns.is_some() {
         return None;
     }
 

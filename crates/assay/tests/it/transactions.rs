@@ -140,6 +140,25 @@ fn order_entry_runs_with_and_without_a_rate() {
 }
 
 #[test]
+fn targets_in_turns_run_the_same_transactions() {
+    let place = Place::new();
+    let keys = "use = \"tpcb\"\ntransactions = 301";
+    let engine = "[build.lite]\nsqlite = \"bundled\"\n[config.sqlite.a]\n[config.sqlite.b]\nset = { synchronous = \"off\" }";
+    let text = format!(
+        "name = \"test\"\nclients = [2]\nturns = \"20ms\"\n[workload.transactions]\n{keys}\n\
+         steps = [\"load\", \"tpcb\"]\n{engine}\n"
+    );
+    let ended = place.run(&text, &[]).expect_code(0);
+    let shown = Shown::read(&place, &ended.run_directory());
+    shown.assert_all_valid();
+    for target in ["lite.a", "lite.b"] {
+        let row = shown.row(target, "tpcb");
+        assert_eq!(row["ops"]["tpcb"]["count"].as_u64(), Some(301), "{row}");
+        assert_eq!(row["fairness"]["clients"].as_array().map(Vec::len), Some(2), "{row}");
+    }
+}
+
+#[test]
 fn transactions_run_on_sqlite() {
     run_on(SQLITE, "lite.base");
 }

@@ -1,14 +1,20 @@
 //! The needs of transactions on tables of a script.
 
-use super::{AssumedSpeed, LOAD_ROWS_PER_S, Speed, WorkTime, WorkloadNeeds, list_assumed};
-use crate::{Rates, Transactions, TransactionsStepKind};
+use super::{
+    AssumedSpeed, LOAD_ROWS_PER_S, Speed, SpeedBasis, WorkTime, WorkloadNeeds, list_assumed,
+};
+use crate::{Rates, TestLength, Transactions, TransactionsStep, TransactionsStepKind};
 
 /// The space of a row besides its values, with its key; only for estimates.
 const ROW_OVERHEAD_BYTES: u64 = 60;
 /// Rows per second whose indexes a server creates; only for estimates.
 const INDEX_ROWS_PER_S: u64 = LOAD_ROWS_PER_S * 15;
+/// Transactions per second of all clients together; only for estimates.
+const TRANSACTIONS_PER_S: u64 = 1_000;
 /// Bytes that a second of transactions adds, with a client; only for estimates.
 const GROWTH_BYTES_PER_S: u64 = 1_000_000;
+/// Bytes that a transaction adds; only for estimates.
+const GROWTH_BYTES_PER_TRANSACTION: u64 = 1_000;
 
 impl WorkloadNeeds for Transactions {
     /// Includes the old versions that updates leave behind, and the rows that transactions insert.
@@ -16,20 +22,39 @@ impl WorkloadNeeds for Transactions {
         let rows = self.script.rows();
         let loaded = self.script.value_bytes().saturating_add(rows * ROW_OVERHEAD_BYTES);
 
-        let times = self.steps.iter().map(|step| match step.kind {
-            TransactionsStepKind::Run { time, warmup, .. } => (time + warmup).as_secs(),
-            _ => 0,
-        });
-        let grown = times.sum::<u64>() * u64::from(clients) * GROWTH_BYTES_PER_S;
+        let mut grown = 0_u64;
+        for step in &self.steps {
+            let TransactionsStepKind::Run { length, warmup, .. } = step.kind else { continue };
+            let seconds = (warmup + length.time().unwrap_or_default()).as_secs();
+            let in_time = seconds * u64::from(clients) * GROWTH_BYTES_PER_S;
+            let by_transactions = match length {
+                TestLength::Time(_) => 0,
+                TestLength::Transactions(count) => count * GROWTH_BYTES_PER_TRANSACTION,
+            };
+            grown = grown.saturating_add(in_time).saturating_add(by_transactions);
+        }
         loaded.saturating_mul(2).saturating_add(grown)
     }
 
     fn work_time(&self, step: usize, clients: u32, rates: &Rates) -> WorkTime {
-        let speed = match self.steps[step].kind {
-            TransactionsStepKind::Index => Speed::of(&rates.index, clients, INDEX_ROWS_PER_S),
-            _ => Speed::of(&rates.load, clients, LOAD_ROWS_PER_S),
+        let (speed, work) = match self.steps[step].kind {
+            TransactionsStepKind::Run {
+                length: TestLength::Transactions(count),
+                rate: Some(rate),
+                ..
+            } => {
+                let per_s = rate * f64::from(clients);
+                (Speed { per_s, basis: SpeedBasis::Step }, count)
+            }
+            TransactionsStepKind::Run { length: TestLength::Transactions(count), .. } => {
+                (Speed::of(&rates.transactions, clients, TRANSACTIONS_PER_S), count)
+            }
+            TransactionsStepKind::Index => {
+                (Speed::of(&rates.index, clients, INDEX_ROWS_PER_S), self.script.rows())
+            }
+            _ => (Speed::of(&rates.load, clients, LOAD_ROWS_PER_S), self.script.rows()),
         };
-        speed.time_of(self.script.rows())
+        speed.time_of(work)
     }
 
     fn connections(&self, clients: u32) -> u32 {
@@ -42,9 +67,28 @@ impl WorkloadNeeds for Transactions {
 
     fn assumed_speed(&self, rates: &Rates) -> String {
         let speed = |verb, per_s, expected| AssumedSpeed { verb, per_s, what: "rows/s", expected };
-        list_assumed(&[
+        let mut speeds = vec![
             speed("loads", LOAD_ROWS_PER_S, &rates.load),
             speed("indexes", INDEX_ROWS_PER_S, &rates.index),
-        ])
+        ];
+        if self.steps.iter().any(TransactionsStep::ends_with_its_speed) {
+            let what = "transactions/s";
+            speeds.push(AssumedSpeed {
+                what,
+                ..speed("runs", TRANSACTIONS_PER_S, &rates.transactions)
+            });
+        }
+        list_assumed(&speeds)
+    }
+}
+
+impl TransactionsStep {
+    /// Returns whether its time depends on the speed of the engine alone: it ends after a number of
+    /// transactions, and has no rate.
+    fn ends_with_its_speed(&self) -> bool {
+        match &self.kind {
+            TransactionsStepKind::Run { length, rate: None, .. } => length.time().is_none(),
+            _ => false,
+        }
     }
 }

@@ -24,7 +24,7 @@ pub use self::load::*;
 pub use self::rates::*;
 pub use self::sysbench::{Sysbench, SysbenchStep, SysbenchStepKind};
 pub use self::targets::*;
-pub use self::transactions::{Transactions, TransactionsStep, TransactionsStepKind};
+pub use self::transactions::{TestLength, Transactions, TransactionsStep, TransactionsStepKind};
 use crate::text::diagnostic::Place;
 
 /// Everything that a run needs to know, from a plan file, `--set` arguments and defaults.

@@ -9,6 +9,8 @@ pub struct Rates {
     pub index: ExpectedRate,
     /// Rows that are written while there are indexes, or keys that are overwritten.
     pub insert: ExpectedRate,
+    /// Transactions of a script.
+    pub transactions: ExpectedRate,
 }
 
 /// A rate that may depend on the number of clients; without any, the plan does not give it.
@@ -23,7 +25,7 @@ pub struct ExpectedRate {
 pub struct ClientRate {
     /// The number of clients; `None` for any.
     pub clients: Option<u32>,
-    /// Rows or keys per second, above 0.
+    /// Rows, keys or transactions per second, above 0.
     pub per_s: f64,
 }
 

@@ -61,10 +61,11 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
     }
 
     let step_path = format!("{path}.step.{}", key_part(step));
-    let rows = format!("{step_path}.rows");
+    let amounts = ["rows", "transactions"].map(|key| format!("{step_path}.{key}"));
     let mut values = file.plan.resolved.iter();
-    let has_rows = values.any(|value| value.key == rows && value.origin != "default");
-    if workload.steps()[at].time.is_none() && !has_rows {
+    let has_amount =
+        values.any(|value| amounts.contains(&value.key) && value.origin != "default");
+    if workload.steps()[at].time.is_none() && !has_amount {
         sets.push(format!("{step_path}.time={TIME}"));
     }
 

@@ -241,7 +241,7 @@ fn step_time(
                 SpeedBasis::Rates => Basis::Rates,
                 SpeedBasis::Assumed => Basis::Assumed,
             };
-            (work.time, basis)
+            (work.time + step.warmup, basis)
         }
     };
 

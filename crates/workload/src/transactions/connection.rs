@@ -84,6 +84,8 @@ pub(super) struct Runner<S> {
     weights: u64,
     boundaries: Boundaries,
     values: Values,
+    /// The number of transactions that are not prepared yet; `None` means until the step ends.
+    pub(super) left: Option<u64>,
     /// The part that is prepared.
     chosen: usize,
     /// The fault of an input value of the prepared transaction.
@@ -120,6 +122,7 @@ impl<S: Session> Runner<S> {
             parts,
             boundaries,
             values,
+            left: None,
             chosen: 0,
             fault: None,
             is_open: false,
@@ -224,6 +227,13 @@ impl<S: Session> Program for Runner<S> {
 
     fn prepare(&mut self) -> Next {
         self.end_transaction();
+        if let Some(left) = &mut self.left {
+            if *left == 0 {
+                return Next::Done;
+            }
+            *left -= 1;
+        }
+
         self.chosen = self.choose();
         let input = &self.parts[self.chosen].transaction.input;
         let mut rows = 0;

@@ -121,7 +121,7 @@ impl Transactions {
             TransactionsStepKind::Settle => Ok(Vec::new()),
             TransactionsStepKind::Load => self.loaders(engine),
             TransactionsStepKind::Index => self.indexers(engine),
-            TransactionsStepKind::Run { test, isolation, rate, .. } => {
+            TransactionsStepKind::Run { test, length, isolation, rate, .. } => {
                 let clients = self.options.clients;
                 let kind = self.main_kind(*test);
                 let shared = self.shared_numbers(*test);
@@ -129,6 +129,9 @@ impl Transactions {
                 for client in (0..clients).filter(|client| self.options.share.has(*client)) {
                     let mut runner = self.runner(step, *test, *isolation, client, engine)?;
                     runner.share_numbers(self.client_numbers(&shared, client));
+                    if !step.is_warm_up {
+                        runner.left = length.transactions_of(client, clients);
+                    }
                     let schedule = match rate {
                         None => Schedule::Closed,
                         Some(rate) => Schedule::rate(*rate, client, clients),

@@ -7,6 +7,7 @@ use engine::{Dialect, Engine};
 use super::*;
 use crate::{ClientShare, Executed, Next};
 
+mod clients;
 mod orders;
 mod ycsb;
 
@@ -41,13 +42,18 @@ struct Bench {
 impl Bench {
     /// Creates the tables of a plan for one client, and loads them.
     fn loaded(plan: &plan::Transactions) -> Self {
+        Self::loaded_for(plan, 1)
+    }
+
+    /// Creates the tables of a plan, and loads them.
+    fn loaded_for(plan: &plan::Transactions, clients: u32) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let pragmas = [("synchronous".to_owned(), "off".to_owned())];
         let sqlite = Sqlite::start(Library::bundled(), directory.path(), &pragmas).unwrap();
         let options = Options {
             seed: 5,
             nonce: 0,
-            clients: 1,
+            clients,
             share: ClientShare::ALL,
             writers_max: sqlite.capabilities().writers_max,
         };

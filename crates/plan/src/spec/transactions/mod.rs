@@ -59,10 +59,10 @@ impl TransactionsStep {
                 StepRun::measured(&self.name, None)
             }
             TransactionsStepKind::Settle => StepRun::settling(&self.name, Settle::Pending),
-            TransactionsStepKind::Run { time, warmup, reported, .. } => StepRun {
+            TransactionsStepKind::Run { length, warmup, reported, .. } => StepRun {
                 warmup: *warmup,
                 reported: *reported,
-                ..StepRun::measured(&self.name, Some(*time))
+                ..StepRun::measured(&self.name, length.time())
             },
         }
     }
@@ -81,8 +81,8 @@ pub enum TransactionsStepKind {
     Run {
         /// The index of the test in the script.
         test: usize,
-        /// The time for which it is measured.
-        time: Duration,
+        /// The end of the measurement.
+        length: TestLength,
         /// The time that it runs before it is measured.
         warmup: Duration,
         /// The isolation level of its transactions.
@@ -92,4 +92,34 @@ pub enum TransactionsStepKind {
         /// Results show it; otherwise it is only recorded.
         reported: bool,
     },
+}
+
+/// The length of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestLength {
+    /// It ends after this time.
+    Time(Duration),
+    /// It ends when all clients together have run this many transactions.
+    Transactions(u64),
+}
+
+impl TestLength {
+    /// Returns the time after which the test ends; `None` if it ends with its work.
+    pub fn time(self) -> Option<Duration> {
+        match self {
+            Self::Time(time) => Some(time),
+            Self::Transactions(_) => None,
+        }
+    }
+
+    /// Returns the number of transactions that a client runs; `None` for as many as the time allows.
+    /// If the transactions can't be divided evenly, the first clients run one more each.
+    pub fn transactions_of(self, client: u32, clients: u32) -> Option<u64> {
+        let Self::Transactions(transactions) = self else {
+            return None;
+        };
+        let clients = u64::from(clients.max(1));
+        let has_more = u64::from(client) < transactions % clients;
+        Some(transactions / clients + u64::from(has_more))
+    }
 }

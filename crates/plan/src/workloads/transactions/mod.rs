@@ -7,6 +7,7 @@
 mod actions;
 mod bounded;
 mod items;
+mod options;
 mod parser;
 mod sql;
 #[cfg(test)]
@@ -14,14 +15,13 @@ mod tests;
 mod texts;
 
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::reading::context::{Context, Field, Section, ValueKind};
+use crate::reading::context::{Context, Section, ValueKind};
 use crate::reading::quantity::Quantity;
-use crate::reading::value_kinds::{Choice, Flag, Optional};
-use crate::spec::transactions::{Isolation, Mix, Script, ScriptStatements};
+use crate::reading::value_kinds::Choice;
+use crate::spec::transactions::{Mix, Script, ScriptStatements};
 use crate::spec::{Transactions, TransactionsStep, TransactionsStepKind};
 use crate::text::diagnostic::{Diagnostic, Place};
 use crate::text::tree::Node;
@@ -30,6 +30,7 @@ use crate::workloads::step::{self, StepKind, StepName, StepNames};
 use crate::workloads::step_policy;
 
 use items::Sizes;
+use options::TestOptions;
 
 const PATH: &str = "workload.transactions";
 
@@ -43,8 +44,6 @@ const BUILTIN: [(&str, &str); 3] = [
 const SCALE: RangeInclusive<u32> = 1..=10_000_000;
 const LOAD_CONNECTIONS: RangeInclusive<u32> = 1..=1_000;
 const LOAD_BATCH: RangeInclusive<u32> = 1..=10_000;
-const TIME_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
-const RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "(as fast as possible)");
 
 /// A step, as its name describes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -141,7 +140,7 @@ pub(crate) fn read(
         &Choice(ScriptStatements::NAMES),
         ScriptStatements::Portable,
     );
-    let defaults = Defaults::read(cx, section);
+    let options = TestOptions::read(cx, section);
     let policy = step_policy::read(cx, section, true);
 
     let sizes = Sizes { scale: scale.into(), clients: clients_max.unwrap_or(1) };
@@ -155,7 +154,7 @@ pub(crate) fn read(
     let names = step::names::<Kind>(cx, section, &known);
     let steps = step::steps(cx, section, &names, &known, |cx, name, _, section| TransactionsStep {
         name: name.name.clone(),
-        kind: step(cx, name, section, &defaults),
+        kind: step(cx, name, section, &options),
     });
     section.finish(cx);
 
@@ -234,38 +233,12 @@ impl Source {
     }
 }
 
-/// The options that a step takes from the workload unless its own table sets them.
-struct Defaults {
-    isolation: Field<Isolation>,
-    warmup: Field<Duration>,
-    time: Field<Duration>,
-    rate: Field<Option<f64>>,
-}
-
-impl Defaults {
-    fn read(cx: &mut Context<'_>, section: &mut Section) -> Self {
-        let warmups = Quantity::time(Duration::ZERO..=TIME_MAX);
-        let times = Quantity::time(step::TIME_MIN..=TIME_MAX);
-        Self {
-            isolation: cx.field(
-                section,
-                "isolation",
-                &Choice(Isolation::NAMES),
-                Isolation::Default,
-            ),
-            warmup: cx.field(section, "warmup", &warmups, Duration::from_secs(5)),
-            time: cx.field(section, "time", &times, Duration::from_secs(10)),
-            rate: cx.field(section, "rate", &RATE, None),
-        }
-    }
-}
-
 /// Reads the work of a step from its name and its table.
 fn step(
     cx: &mut Context<'_>,
     name: &StepName<Kind>,
     section: &mut Section,
-    defaults: &Defaults,
+    options: &TestOptions,
 ) -> TransactionsStepKind {
     let test = match name.kind {
         Kind::Load => return TransactionsStepKind::Load,
@@ -274,18 +247,7 @@ fn step(
         Kind::Run(test) => test,
     };
 
-    let Defaults { isolation, warmup, time, rate } = defaults;
-    let times = Quantity::time(step::TIME_MIN..=TIME_MAX);
-    let warmups = Quantity::time(Duration::ZERO..=TIME_MAX);
-    let levels = Choice(Isolation::NAMES);
-    TransactionsStepKind::Run {
-        test,
-        time: cx.inherited(section, "time", &times, time, time.value).value,
-        warmup: cx.inherited(section, "warmup", &warmups, warmup, warmup.value).value,
-        isolation: cx.inherited(section, "isolation", &levels, isolation, isolation.value).value,
-        rate: cx.inherited(section, "rate", &RATE, rate, rate.value).value,
-        reported: cx.field(section, "reported", &Flag, true).value,
-    }
+    options.of_step(cx, section, test)
 }
 
 /// Reports steps that come before what they need.

@@ -1,0 +1,141 @@
+//! Reads how a test runs: its length, its rate and its isolation level. The workload's table has the
+//! values that each step takes unless its own table sets them.
+
+use std::time::Duration;
+
+use crate::reading::context::{Context, Field, Section};
+use crate::reading::quantity::Quantity;
+use crate::reading::value_kinds::{Choice, Flag, Optional};
+use crate::spec::transactions::Isolation;
+use crate::spec::{TestLength, TransactionsStepKind};
+use crate::text::diagnostic::Place;
+use crate::text::wording::code;
+use crate::workloads::step;
+
+const TIME_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+const TRANSACTIONS_MAX: u64 = 10_000_000_000_000;
+/// The usual time and warm-up of a test that ends with its time. One that ends with its work has no
+/// warm-up, in which a faster engine would do more work.
+const TIME: Duration = Duration::from_secs(10);
+const WARMUP: Duration = Duration::from_secs(5);
+
+const TIMES: Optional<Quantity<Duration>> =
+    Optional(Quantity::time(step::TIME_MIN..=TIME_MAX), "(until all transactions are done)");
+const WARMUPS: Quantity<Duration> = Quantity::time(Duration::ZERO..=TIME_MAX);
+const TRANSACTIONS: Optional<Quantity<u64>> =
+    Optional(Quantity::count(1..=TRANSACTIONS_MAX), "(as many as the time allows)");
+const LEVELS: Choice<Isolation> = Choice(Isolation::NAMES);
+const RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "(as fast as possible)");
+
+/// The options of tests in the workload's table.
+pub(super) struct TestOptions {
+    isolation: Field<Isolation>,
+    transactions: Field<Option<u64>>,
+    warmup: Field<Duration>,
+    time: Field<Option<Duration>>,
+    rate: Field<Option<f64>>,
+}
+
+impl TestOptions {
+    /// Takes the options from the workload's table.
+    pub(super) fn read(cx: &mut Context<'_>, section: &mut Section) -> Self {
+        refuse_two_lengths(cx, section);
+
+        let isolation = cx.field(section, "isolation", &LEVELS, Isolation::Default);
+        let transactions = cx.field(section, "transactions", &TRANSACTIONS, None);
+        let ends_by_time = transactions.value.is_none();
+        let warmup = if ends_by_time { WARMUP } else { Duration::ZERO };
+        Self {
+            isolation,
+            transactions,
+            warmup: cx.field(section, "warmup", &WARMUPS, warmup),
+            time: cx.field(section, "time", &TIMES, ends_by_time.then_some(TIME)),
+            rate: cx.field(section, "rate", &RATE, None),
+        }
+    }
+
+    /// Reads the work of a step that runs a test, by the test's index, from the step's table.
+    pub(super) fn of_step(
+        &self,
+        cx: &mut Context<'_>,
+        section: &mut Section,
+        test: usize,
+    ) -> TransactionsStepKind {
+        refuse_two_lengths(cx, section);
+
+        let isolation = &self.isolation;
+        let isolation = cx.inherited(section, "isolation", &LEVELS, isolation, isolation.value);
+        let transactions = self.transactions_of(cx, section);
+        let warmup = self.warmup_of(cx, section, transactions);
+        let time = self.time_of(cx, section, transactions);
+        TransactionsStepKind::Run {
+            test,
+            length: match transactions {
+                Some(transactions) => TestLength::Transactions(transactions),
+                None => TestLength::Time(time.unwrap_or(TIME)),
+            },
+            warmup,
+            isolation: isolation.value,
+            rate: cx.inherited(section, "rate", &RATE, &self.rate, self.rate.value).value,
+            reported: cx.field(section, "reported", &Flag, true).value,
+        }
+    }
+
+    /// Takes the number of transactions. A time in the step's own table counts more than a number in
+    /// the workload's.
+    fn transactions_of(&self, cx: &mut Context<'_>, section: &mut Section) -> Option<u64> {
+        if section.place_of("time") == Place::Nowhere {
+            let from = &self.transactions;
+            cx.inherited(section, "transactions", &TRANSACTIONS, from, from.value).value
+        } else {
+            cx.field(section, "transactions", &TRANSACTIONS, None).value
+        }
+    }
+
+    /// Takes the time; `None` if the step ends with its `transactions`.
+    fn time_of(
+        &self,
+        cx: &mut Context<'_>,
+        section: &mut Section,
+        transactions: Option<u64>,
+    ) -> Option<Duration> {
+        if transactions.is_none() {
+            let default = self.time.value.or(Some(TIME));
+            cx.inherited(section, "time", &TIMES, &self.time, default).value
+        } else {
+            cx.field(section, "time", &TIMES, None).value
+        }
+    }
+
+    /// Takes the time of the warm-up. The usual one depends on what ends the step.
+    fn warmup_of(
+        &self,
+        cx: &mut Context<'_>,
+        section: &mut Section,
+        transactions: Option<u64>,
+    ) -> Duration {
+        let is_given = self.warmup.place != Place::Nowhere;
+        if is_given || transactions.is_some() == self.transactions.value.is_some() {
+            cx.inherited(section, "warmup", &WARMUPS, &self.warmup, self.warmup.value).value
+        } else {
+            let usual = if transactions.is_none() { WARMUP } else { Duration::ZERO };
+            cx.field(section, "warmup", &WARMUPS, usual).value
+        }
+    }
+}
+
+/// Reports a table that ends a test both after a time and after a number of transactions.
+fn refuse_two_lengths(cx: &mut Context<'_>, section: &Section) {
+    let (time, transactions) = (section.place_of("time"), section.place_of("transactions"));
+    if time == Place::Nowhere || transactions == Place::Nowhere {
+        return;
+    }
+
+    let transactions_key = code(&section.name_of("transactions"));
+    let time_key = code(&section.name_of("time"));
+    let message = format!("{transactions_key} and {time_key} can't be combined");
+    cx.error("plan::conflict", time, message)
+        .label("ends a test after this time")
+        .also(transactions, "ends it after this many transactions")
+        .help("remove one of them");
+}
