@@ -296,6 +296,9 @@ descriptions! {
         "statements"
             => "`\"portable\"`: the same on all engines; `\"native\"`: those that the script has \
                 for one engine";
+        "home"
+            => "the rows of a table for which a client works, such as warehouses of `orders`: \
+                `\"fixed\"`, `\"spread\"` or `\"all\"`: [homes](transactions.md#homes)";
         "isolation"
             => "the isolation level: `\"read-committed\"`, `\"repeatable-read\"`, \
                 `\"serializable\"`, or `\"default\"`: the engine's. SQLite has only one";
@@ -314,7 +317,8 @@ descriptions! {
             => "any list of `load`, `index`, `settle` and the script's tests and transactions; `load` \
                 comes first, or after `index`";
         "step.\"NAME\"" or ""
-            => "for one step: `transactions`, `time`, `warmup`, `isolation`, `rate`, `reported`";
+            => "for one step: `transactions`, `time`, `warmup`, `home`, `isolation`, \
+                `rate`, `reported`";
     }
     "rates" {
         "load"

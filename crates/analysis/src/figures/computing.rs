@@ -111,6 +111,7 @@ impl CellOfRun<'_> {
             turns: step.turns,
             damaged: reader.state() == StepState::Damaged,
             ranks: step.ranks.iter().map(RankFigures::new).collect(),
+            homes: step.homes.clone(),
             plans: step.plans.clone(),
             commands: step.commands.clone(),
             work_counters: work_counters(step),

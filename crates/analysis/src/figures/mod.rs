@@ -69,7 +69,9 @@ pub use quality::{
     SettleWork, Shift, Stall, WorstResponse,
 };
 pub use reading::{figures, figures_and, for_each_row};
-pub use remarks::{DELETED_SHARE, FailedOperations, OTHERS_PERCENT, Remark, RisingLag};
+pub use remarks::{
+    DELETED_SHARE, FailedOperations, OTHERS_PERCENT, Remark, RisingLag, SharedHomes,
+};
 pub(crate) use row::run_label;
 pub use row::{
     CopiedDatabase, ExactStep, Figures, OpFigures, ProfiledStep, RankFigures, ReadLimits, Row,

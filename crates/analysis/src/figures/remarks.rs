@@ -28,6 +28,8 @@ pub enum Remark {
     SharedCounters(f64),
     /// This share of the rows to delete existed.
     NothingToDelete(f64),
+    /// Clients outnumber the rows of a table for which they work.
+    SharedHomes(SharedHomes),
     /// The lag of a replica grows.
     LagGrows(RisingLag),
     /// The lag of a replica ends far above its middle, but may be bounded.
@@ -49,6 +51,17 @@ pub struct FailedOperations {
     pub classes: Vec<String>,
 }
 
+/// The rows of a table that several clients share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedHomes {
+    /// The table.
+    pub table: String,
+    /// The number of its rows.
+    pub rows: u64,
+    /// The number of clients.
+    pub clients: u32,
+}
+
 /// The lag of a replica in two quarters of a step, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RisingLag {
@@ -66,6 +79,7 @@ impl Remark {
             Self::OtherPrograms(_) => "host::busy",
             Self::SharedCounters(_) => "host::shared-counters",
             Self::NothingToDelete(_) => "step::nothing-to-delete",
+            Self::SharedHomes(_) => "step::shared-homes",
             Self::LagGrows(_) => "replica::lag-grows",
             Self::LagUndecided(_) => "replica::lag-undecided",
         }
@@ -77,6 +91,7 @@ impl Remark {
             Self::Failures(failures) => failures.failed as f64 / failures.all as f64,
             Self::OtherPrograms(percent) => *percent,
             Self::SharedCounters(share) | Self::NothingToDelete(share) => 1.0 - share,
+            Self::SharedHomes(shared) => f64::from(shared.clients) / shared.rows as f64,
             Self::LagGrows(lag) | Self::LagUndecided(lag) => lag.last_ms - lag.second_ms,
         }
     }
@@ -95,7 +110,23 @@ pub(crate) fn remarks(
     remarks.extend(metric("others%").and_then(others));
     remarks.extend(shared_counters(step));
     remarks.extend(misses(step, metric("rows/event")));
+    remarks.extend(shared_homes(step));
     remarks.extend(lag_rises(lag));
+    remarks
+}
+
+/// Returns the tables with fewer rows than clients that work for them.
+fn shared_homes(step: &Step) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    for homes in &step.homes {
+        if homes.rows > 0 && u64::from(step.clients) > homes.rows {
+            remarks.push(Remark::SharedHomes(SharedHomes {
+                table: homes.table.clone(),
+                rows: homes.rows,
+                clients: step.clients,
+            }));
+        }
+    }
     remarks
 }
 
@@ -219,6 +250,19 @@ mod tests {
         assert_eq!(remarks_of(&step, &[]), expected);
         let sound = Step { ops: failing(20, 0), ..Step::default() };
         assert_eq!(remarks_of(&sound, &[]), []);
+    }
+
+    #[test]
+    fn clients_that_outnumber_their_homes_are_remarked() {
+        let homes = record::HomeRows {
+            table: "warehouse".to_owned(),
+            rows: 2,
+            ..record::HomeRows::default()
+        };
+        let step = |clients| Step { clients, homes: vec![homes.clone()], ..Step::default() };
+        assert_eq!(remarks_of(&step(2), &[]), []);
+        let shared = SharedHomes { table: "warehouse".to_owned(), rows: 2, clients: 3 };
+        assert_eq!(remarks_of(&step(3), &[]), [Remark::SharedHomes(shared)]);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use record::{
-    AloneStep, CellKey, KeptDatabase, OpRole, StatementPlan, Status, StepCommand, StepKind,
-    StepProfile, StepWork, Warning,
+    AloneStep, CellKey, HomeRows, KeptDatabase, OpRole, StatementPlan, Status, StepCommand,
+    StepKind, StepProfile, StepWork, Warning,
 };
 use serde::Serialize;
 use words::{Stacks, WaitView, WorkGraph, WorkRole};
@@ -233,6 +233,9 @@ pub struct Row {
     /// The differences between the clients' ends; `None` with one client, and in steps of given
     /// length.
     pub fairness: Option<Fairness>,
+    /// The rows of tables for which its clients work; empty if the workload divides none among them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub homes: Vec<HomeRows>,
     /// The figures of each load rank; empty if one process made all load.
     pub ranks: Vec<RankFigures>,
     /// The hosts of load ranks, without the server's.

@@ -21,7 +21,7 @@ pub use run::{
     RateSearch, ResolvedValue, Run, Target, WorkloadSteps,
 };
 pub use step::{
-    Cpu, LoadPause, RankLoad, Settle, Step, StepCommand, StepKind, StepProfile, StepWork,
+    Cpu, HomeRows, LoadPause, RankLoad, Settle, Step, StepCommand, StepKind, StepProfile, StepWork,
     StorageSize,
 };
 

@@ -59,6 +59,10 @@ pub struct Step {
     pub started_unix_ns: u64,
     /// The length of the step: from the common start of all clients to the end of the last.
     pub elapsed_ns: u64,
+    /// The rows of tables for which the clients work; empty if the workload divides no rows among
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub homes: Vec<HomeRows>,
     /// The planned length; `None` if it ends with its work. The step lasts longer while replies to
     /// operations within this time are still to come.
     pub time_given_ns: Option<u64>,
@@ -191,6 +195,21 @@ pub enum StepKind {
     Query,
     /// The engine settles: nothing is measured.
     Settle,
+}
+
+/// The rows of a table for which the clients of a step work, such as warehouses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HomeRows {
+    /// The table.
+    pub table: String,
+    /// The number of its rows.
+    pub rows: u64,
+    /// The rule that divides them among the clients, as plans name it: `spread`.
+    pub rule: String,
+    /// The number of rows of the client with the fewest.
+    pub least_per_client: u64,
+    /// The number of rows of the client with the most.
+    pub most_per_client: u64,
 }
 
 /// CPU time during the step, of client, server and host.

@@ -1,6 +1,7 @@
 //! Remarks on steps, in words.
 
-use analysis::figures::{DELETED_SHARE, OTHERS_PERCENT, Remark, RisingLag};
+use analysis::counted;
+use analysis::figures::{DELETED_SHARE, OTHERS_PERCENT, Remark, RisingLag, SharedHomes};
 
 /// Returns the text of a remark, which is the same for all steps.
 pub(crate) fn text(remark: &Remark) -> String {
@@ -24,6 +25,11 @@ pub(crate) fn text(remark: &Remark) -> String {
              has more of them; load more rows, or shorten the step and its warm-up",
             100.0 * DELETED_SHARE
         ),
+        Remark::SharedHomes(_) => {
+            "clients outnumber the rows for which they work, so that several wait for the same rows; raise `scale` for \
+             fewer waits for locks"
+                .to_owned()
+        }
         Remark::LagGrows(_) => {
             "the lag of a replica grows: it can't keep up, and a longer step would end with more lag"
                 .to_owned()
@@ -51,6 +57,11 @@ pub(crate) fn size(remark: &Remark) -> String {
             format!("counted in {:.0}% of the time", 100.0 * share)
         }
         Remark::NothingToDelete(share) => format!("{:.0}%", 100.0 * share),
+        Remark::SharedHomes(shared) => {
+            let SharedHomes { table, rows, clients } = shared;
+            let rows = counted(usize::try_from(*rows).unwrap_or(usize::MAX), "row");
+            format!("{clients} clients for {rows} of {table}")
+        }
         Remark::LagGrows(lag) | Remark::LagUndecided(lag) => rising(*lag),
     }
 }
@@ -80,6 +91,7 @@ mod tests {
                 classes: vec!["deadlock".to_owned(), "duplicate_key".to_owned()],
             })
         };
+        let shared = SharedHomes { table: "warehouse".to_owned(), rows: 1, clients: 4 };
         let lag = RisingLag { second_ms: 1230.0, last_ms: 4560.0 };
         for (remark, expected) in [
             (
@@ -90,6 +102,7 @@ mod tests {
             (Remark::OtherPrograms(77.8), "78%"),
             (Remark::SharedCounters(0.6), "counted in 60% of the time"),
             (Remark::NothingToDelete(0.4), "40%"),
+            (Remark::SharedHomes(shared), "4 clients for 1 row of warehouse"),
             (Remark::LagGrows(lag), "from 1.2 s in the second quarter to 4.6 s in the last"),
             (Remark::LagUndecided(lag), "from 1.2 s in the second quarter to 4.6 s in the last"),
         ] {

@@ -11,6 +11,7 @@
 //!                          ├─ quality   how even the seconds were, and debt
 //!                          ├─ lsm       stalls, amplification, levels of trees
 //!                          └─ times     outcomes and latencies by kind of operation
+//! homes         the rows for which each client works
 //! searches      the rates that a search tried
 //! disk_floor    what the disk does for a program alone
 //! compared/     targets relative to their base, and effects of factors
@@ -23,6 +24,7 @@ pub(crate) mod compared;
 pub(crate) mod disk_floor;
 pub(crate) mod grouped;
 pub(crate) mod history;
+pub(crate) mod homes;
 pub(crate) mod lsm;
 pub(crate) mod metric_list;
 pub(crate) mod metrics;

@@ -63,8 +63,7 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
     let step_path = format!("{path}.step.{}", key_part(step));
     let amounts = ["rows", "transactions"].map(|key| format!("{step_path}.{key}"));
     let mut values = file.plan.resolved.iter();
-    let has_amount =
-        values.any(|value| amounts.contains(&value.key) && value.origin != "default");
+    let has_amount = values.any(|value| amounts.contains(&value.key) && value.origin != "default");
     if workload.steps()[at].time.is_none() && !has_amount {
         sets.push(format!("{step_path}.time={TIME}"));
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use engine::{Error, Interrupt, Session};
 use plan::transactions::{ColumnValue, ScriptTable, ScriptType};
 
-use super::values::{Computation, TextComputation, Values};
+use super::values::{ClientOfMany, Computation, TextComputation, Values};
 use crate::{Executed, Next, OpKind, OpRole, Program, Random};
 
 /// Inserts the rows of one statement.
@@ -77,6 +77,7 @@ impl RowWriter {
             values: Values {
                 integers: vec![0; table.integers],
                 texts: Vec::new(),
+                client: ClientOfMany::ALONE,
                 choices: stream(CHOICES),
                 letters: stream(TEXTS),
                 // The same for all tables.

@@ -32,7 +32,7 @@ use compiled::Compiler;
 use connection::{Boundaries, CREATE_INDEX, Indexer, MixPart, Runner};
 pub use load::INSERT;
 use load::{Loader, RowWriter, TablePart};
-use values::Values;
+use values::{ClientOfMany, Values};
 
 /// Purposes of random streams, the last part of their paths.
 const CHOICES: u64 = 12;
@@ -121,13 +121,14 @@ impl Transactions {
             TransactionsStepKind::Settle => Ok(Vec::new()),
             TransactionsStepKind::Load => self.loaders(engine),
             TransactionsStepKind::Index => self.indexers(engine),
-            TransactionsStepKind::Run { test, length, isolation, rate, .. } => {
+            TransactionsStepKind::Run { test, length, home, isolation, rate, .. } => {
                 let clients = self.options.clients;
                 let kind = self.main_kind(*test);
                 let shared = self.shared_numbers(*test);
                 let mut tasks = Vec::new();
                 for client in (0..clients).filter(|client| self.options.share.has(*client)) {
-                    let mut runner = self.runner(step, *test, *isolation, client, engine)?;
+                    let of_many = ClientOfMany { number: client, count: clients, rule: *home };
+                    let mut runner = self.runner(step, *test, *isolation, of_many, engine)?;
                     runner.share_numbers(self.client_numbers(&shared, client));
                     if !step.is_warm_up {
                         runner.left = length.transactions_of(client, clients);
@@ -236,7 +237,7 @@ impl Transactions {
         step: Step,
         test: usize,
         isolation: Isolation,
-        client: u32,
+        client: ClientOfMany,
         engine: &E,
     ) -> Result<Runner<E::Session>, Error> {
         let script = &self.plan.script;
@@ -258,13 +259,14 @@ impl Transactions {
         }
         let boundaries = Boundaries::new(&mut session, dialect)?;
 
-        let [number, of_client] = [step.number as u64, client.into()];
+        let [number, of_client] = [step.number as u64, client.number.into()];
         let is_warm_up = u64::from(step.is_warm_up);
         // Another nonce must not change the operations, so only the texts depend on it.
         let texts_path = [number, of_client, is_warm_up, self.options.nonce, TEXTS];
         let values = Values {
-            integers: vec![client.into()],
+            integers: vec![client.number.into()],
             texts: Vec::new(),
+            client,
             choices: Random::stream(seed, &[number, of_client, is_warm_up, CHOICES]),
             letters: Random::stream(seed, &texts_path),
             keyed: Random::stream(seed, &[]),

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use engine::{Error, ErrorClass};
-use plan::transactions::{Number, NumberOperator, Shape, TextValue};
+use plan::transactions::{HomeRule, Homes, Number, NumberOperator, Shape, TextValue};
 
 use super::distribution::RangeSampler;
 use crate::Random;
@@ -21,6 +21,8 @@ const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmno
 pub(super) struct Values {
     pub(super) integers: Vec<i64>,
     pub(super) texts: Vec<String>,
+    /// The client that runs transactions; rows have none.
+    pub(super) client: ClientOfMany,
     /// Draws integers.
     pub(super) choices: Random,
     /// Draws texts.
@@ -29,6 +31,25 @@ pub(super) struct Values {
     pub(super) keyed: Random,
     /// The row numbers of each table; empty if no value asks for them.
     pub(super) numbers: Vec<ClientNumbers>,
+}
+
+/// A client among those of a step, with the rule that gives it its homes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClientOfMany {
+    pub(super) number: u32,
+    pub(super) count: u32,
+    pub(super) rule: HomeRule,
+}
+
+impl ClientOfMany {
+    /// The only one.
+    pub(super) const ALONE: Self = Self { number: 0, count: 1, rule: HomeRule::Fixed };
+
+    /// Returns the client's homes in a table of this many rows.
+    #[inline]
+    fn homes(self, rows: i64) -> Homes {
+        self.rule.homes(rows, self.number, self.count)
+    }
 }
 
 /// The computation of an integer; see [`Number`].
@@ -48,6 +69,10 @@ pub(super) enum Computation {
     Next(usize),
     /// The newest row number of a table.
     Newest(usize),
+    /// A home of the client; see [`Number::Home`].
+    Home(i64),
+    /// The number of the client's homes.
+    HomeCount(i64),
 }
 
 #[derive(Debug)]
@@ -76,6 +101,8 @@ impl Computation {
             Number::Hash(number) => Self::Hash(Box::new(Self::new(number, seed))),
             Number::Next(table) => Self::Next(*table),
             Number::Newest(table) => Self::Newest(*table),
+            Number::Home(rows) => Self::Home(*rows),
+            Number::HomeCount(rows) => Self::HomeCount(*rows),
             Number::Draw(draw) => match (Self::new(&draw.least, seed), Self::new(&draw.most, seed))
             {
                 (Self::Constant(least), Self::Constant(most)) => {
@@ -121,6 +148,15 @@ impl Computation {
             Self::Hash(number) => Ok(hash(number.value(values)?)),
             Self::Next(table) => Ok(values.numbers[*table].next()),
             Self::Newest(table) => Ok(values.numbers[*table].newest()),
+            Self::Home(rows) => {
+                let homes = values.client.homes(*rows);
+                let count = homes.count().unsigned_abs();
+                if count == 1 {
+                    return Ok(homes.first);
+                }
+                Ok(homes.first + values.choices.below(count).cast_signed())
+            }
+            Self::HomeCount(rows) => Ok(values.client.homes(*rows).count()),
             Self::Draw(sampler) => Ok(sampler.draw(&mut values.choices)),
             Self::DrawBetween(draw) => {
                 let least = draw.least.value(values)?;
@@ -231,6 +267,7 @@ mod tests {
         Values {
             integers: vec![7, 0],
             texts: vec!["own".to_owned()],
+            client: ClientOfMany::ALONE,
             choices: random.clone(),
             letters: random.clone(),
             keyed: random,

@@ -1,10 +1,12 @@
 //! Transactions on tables of a script in a plan.
 
+mod home;
 mod number;
 mod script;
 
 use std::time::Duration;
 
+pub use self::home::{HomeRule, Homes};
 pub use self::number::{Number, NumberDraw, NumberOperator, Shape};
 pub use self::script::{
     Action, ColumnValue, DataCheck, Expected, Isolation, List, Mix, Script, ScriptColumn,
@@ -85,6 +87,8 @@ pub enum TransactionsStepKind {
         length: TestLength,
         /// The time that it runs before it is measured.
         warmup: Duration,
+        /// The rule that gives each client its homes.
+        home: HomeRule,
         /// The isolation level of its transactions.
         isolation: Isolation,
         /// Transactions per second and client; `None` for as fast as possible.

@@ -21,6 +21,11 @@ pub enum Number {
     Next(usize),
     /// The newest number of a table's rows, by the table's index.
     Newest(usize),
+    /// One of the client's homes in a table of this many rows, drawn if there are several; see
+    /// [`HomeRule`](super::HomeRule).
+    Home(i64),
+    /// The number of the client's homes in a table of this many rows.
+    HomeCount(i64),
 }
 
 /// An operation on two integers. Comparisons, `and` and `or` give 1 or 0.

@@ -2,6 +2,8 @@
 //!
 //! Each value of a transaction has a place among the integers or among the texts of its connection.
 
+use std::collections::BTreeSet;
+
 use words::{Engine, named_enum};
 
 use super::Number;
@@ -124,6 +126,8 @@ pub struct Transaction {
     pub is_autocommitted: bool,
     /// The tables whose next or newest row it asks for, by their indexes; each once.
     pub numbered_tables: Vec<usize>,
+    /// The tables, by their indexes, of which it asks for the client's homes.
+    pub homes: Vec<usize>,
 }
 
 /// An action of a transaction.
@@ -334,6 +338,14 @@ impl Script {
     pub fn shares_numbers(&self, test: usize) -> bool {
         let mut parts = self.tests[test].parts.iter();
         parts.any(|(part, _)| !self.transactions[*part].numbered_tables.is_empty())
+    }
+
+    /// Returns the tables of which a test asks for the clients' homes, in their order.
+    pub fn home_tables(&self, test: usize) -> impl Iterator<Item = &ScriptTable> {
+        let parts = self.tests[test].parts.iter();
+        let asked: BTreeSet<usize> =
+            parts.flat_map(|(part, _)| &self.transactions[*part].homes).copied().collect();
+        asked.into_iter().map(|table| &self.tables[table])
     }
 
     /// Returns whether a table has a secondary index.

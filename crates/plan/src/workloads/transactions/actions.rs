@@ -31,6 +31,7 @@ impl Parser<'_> {
         (self.scope.integers, self.scope.texts) = (1, 0);
         self.scope.changeable.clear();
         self.scope.numbered_tables.clear();
+        self.scope.homes.clear();
         self.scope.is_table = false;
         let client = Bounded::variable(0, (0, i64::from(clients.max(1)) - 1));
         self.scope.named.push(("client".to_owned(), Symbol::Number(client)));
@@ -61,7 +62,8 @@ impl Parser<'_> {
             integers: self.scope.integers,
             texts: self.scope.texts,
             is_autocommitted,
-            numbered_tables: self.scope.numbered_tables.clone(),
+            numbered_tables: std::mem::take(&mut self.scope.numbered_tables),
+            homes: std::mem::take(&mut self.scope.homes),
         };
         refuse_partial_commits(&transaction, span)?;
         Ok(transaction)

@@ -56,6 +56,16 @@ impl Bounded {
         Self { number, min: min.cast_signed(), max: i64::MAX, draws: true }
     }
 
+    /// Returns one of the client's homes in a table.
+    pub(super) fn home(rows: i64) -> Self {
+        Self { number: Number::Home(rows), min: 1, max: rows, draws: true }
+    }
+
+    /// Returns the number of the client's homes in a table.
+    pub(super) fn home_count(rows: i64) -> Self {
+        Self { number: Number::HomeCount(rows), min: 1, max: rows, draws: false }
+    }
+
     /// Applies an operation. A constant operation is computed; `None` if it has no result.
     pub(super) fn combine(operator: NumberOperator, left: Self, right: Self) -> Option<Self> {
         if let (Number::Constant(left), Number::Constant(right)) = (&left.number, &right.number) {

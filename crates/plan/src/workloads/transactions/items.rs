@@ -2,6 +2,7 @@
 
 use super::bounded::Bounded;
 use super::parser::{Draws, Fault, Parser, Symbol, fault};
+use super::table_values::DefinedTable;
 use crate::spec::transactions::{
     ColumnValue, DataCheck, Expected, Mix, Number, NumberOperator, Script, ScriptColumn,
     ScriptStatement, ScriptTable, ScriptType, SqlPiece, TextValue,
@@ -41,7 +42,11 @@ pub(super) fn script(text: &str, sizes: Sizes) -> Result<Script, Fault> {
             "table" => {
                 let table = parser.table(&globals)?;
                 refuse_twice("table", &table.name, &script.tables, |table| &table.name, keyword)?;
-                parser.tables.push((table.name.clone(), table.rows));
+                parser.tables.push(DefinedTable {
+                    name: table.name.clone(),
+                    rows: table.rows,
+                    has_condition: table.condition.is_some(),
+                });
                 script.tables.push(table);
             }
             "transaction" => {

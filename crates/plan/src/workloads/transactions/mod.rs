@@ -10,6 +10,7 @@ mod items;
 mod options;
 mod parser;
 mod sql;
+mod table_values;
 #[cfg(test)]
 mod tests;
 mod texts;
@@ -152,9 +153,10 @@ pub(crate) fn read(
 
     let known = Known { tests: script.tests.clone(), has_indexes: script.has_indexes() };
     let names = step::names::<Kind>(cx, section, &known);
+    options.check_home(cx, &script);
     let steps = step::steps(cx, section, &names, &known, |cx, name, _, section| TransactionsStep {
         name: name.name.clone(),
-        kind: step(cx, name, section, &options),
+        kind: step(cx, name, section, &options, &script),
     });
     section.finish(cx);
 
@@ -239,6 +241,7 @@ fn step(
     name: &StepName<Kind>,
     section: &mut Section,
     options: &TestOptions,
+    script: &Script,
 ) -> TransactionsStepKind {
     let test = match name.kind {
         Kind::Load => return TransactionsStepKind::Load,
@@ -247,7 +250,7 @@ fn step(
         Kind::Run(test) => test,
     };
 
-    options.of_step(cx, section, test)
+    options.of_step(cx, section, script, test)
 }
 
 /// Reports steps that come before what they need.

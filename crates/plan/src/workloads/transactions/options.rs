@@ -1,4 +1,4 @@
-//! Reads how a test runs: its length, its rate and its isolation level. The workload's table has the
+//! Reads how a test runs: its length, its rate, the homes of its clients and its isolation level. The workload's table has the
 //! values that each step takes unless its own table sets them.
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::reading::context::{Context, Field, Section};
 use crate::reading::quantity::Quantity;
 use crate::reading::value_kinds::{Choice, Flag, Optional};
-use crate::spec::transactions::Isolation;
+use crate::spec::transactions::{HomeRule, Isolation, Script};
 use crate::spec::{TestLength, TransactionsStepKind};
 use crate::text::diagnostic::Place;
 use crate::text::wording::code;
@@ -24,11 +24,13 @@ const TIMES: Optional<Quantity<Duration>> =
 const WARMUPS: Quantity<Duration> = Quantity::time(Duration::ZERO..=TIME_MAX);
 const TRANSACTIONS: Optional<Quantity<u64>> =
     Optional(Quantity::count(1..=TRANSACTIONS_MAX), "(as many as the time allows)");
+const HOMES: Choice<HomeRule> = Choice(HomeRule::NAMES);
 const LEVELS: Choice<Isolation> = Choice(Isolation::NAMES);
 const RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "(as fast as possible)");
 
 /// The options of tests in the workload's table.
 pub(super) struct TestOptions {
+    home: Field<HomeRule>,
     isolation: Field<Isolation>,
     transactions: Field<Option<u64>>,
     warmup: Field<Duration>,
@@ -41,11 +43,13 @@ impl TestOptions {
     pub(super) fn read(cx: &mut Context<'_>, section: &mut Section) -> Self {
         refuse_two_lengths(cx, section);
 
+        let home = cx.field(section, "home", &HOMES, HomeRule::Fixed);
         let isolation = cx.field(section, "isolation", &LEVELS, Isolation::Default);
         let transactions = cx.field(section, "transactions", &TRANSACTIONS, None);
         let ends_by_time = transactions.value.is_none();
         let warmup = if ends_by_time { WARMUP } else { Duration::ZERO };
         Self {
+            home,
             isolation,
             transactions,
             warmup: cx.field(section, "warmup", &WARMUPS, warmup),
@@ -59,9 +63,17 @@ impl TestOptions {
         &self,
         cx: &mut Context<'_>,
         section: &mut Section,
+        script: &Script,
         test: usize,
     ) -> TransactionsStepKind {
         refuse_two_lengths(cx, section);
+
+        let has_homes = script.home_tables(test).next().is_some();
+        let home_place = section.place_of("home");
+        let home = cx.inherited(section, "home", &HOMES, &self.home, self.home.value);
+        if !has_homes {
+            refuse_home(cx, home_place, "the step's transactions have");
+        }
 
         let isolation = &self.isolation;
         let isolation = cx.inherited(section, "isolation", &LEVELS, isolation, isolation.value);
@@ -75,9 +87,17 @@ impl TestOptions {
                 None => TestLength::Time(time.unwrap_or(TIME)),
             },
             warmup,
+            home: home.value,
             isolation: isolation.value,
             rate: cx.inherited(section, "rate", &RATE, &self.rate, self.rate.value).value,
             reported: cx.field(section, "reported", &Flag, true).value,
+        }
+    }
+
+    /// Reports `home` in the workload's table if no transaction of the script asks for homes.
+    pub(super) fn check_home(&self, cx: &mut Context<'_>, script: &Script) {
+        if script.transactions.iter().all(|transaction| transaction.homes.is_empty()) {
+            refuse_home(cx, self.home.place, "the script has");
         }
     }
 
@@ -122,6 +142,18 @@ impl TestOptions {
             cx.field(section, "warmup", &WARMUPS, usual).value
         }
     }
+}
+
+/// Reports a plan with `home` where nothing asks for the homes of clients.
+fn refuse_home(cx: &mut Context<'_>, place: Place, who_has: &str) {
+    if place == Place::Nowhere {
+        return;
+    }
+
+    let message = format!("`home` has no effect: {who_has} no `home(TABLE)`");
+    cx.error("plan::conflict", place, message)
+        .label("decides for which rows of a table a client works")
+        .help("remove it, or draw the number of a row with `let NAME = home(TABLE);`");
 }
 
 /// Reports a table that ends a test both after a time and after a number of transactions.

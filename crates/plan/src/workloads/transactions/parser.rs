@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::bounded::Bounded;
-use crate::spec::transactions::{List, Number, NumberOperator, Shape};
+use super::table_values::DefinedTable;
+use crate::spec::transactions::{List, NumberOperator, Shape};
 use crate::text::diagnostic::{Diagnostic, Place};
 use crate::text::wording::{choices, code};
 
@@ -13,7 +14,7 @@ const DEPTH_MAX: u32 = 60;
 const EXPONENT_MAX: f64 = 10.0;
 
 /// Functions of integers, each with its parameters.
-const FUNCTIONS: [(&str, &str); 11] = [
+const FUNCTIONS: [(&str, &str); 13] = [
     ("if", "CONDITION, A, B"),
     ("at", "KEY, VALUE"),
     ("uniform", "A, B"),
@@ -25,9 +26,12 @@ const FUNCTIONS: [(&str, &str); 11] = [
     ("hash", "N"),
     ("next", "TABLE"),
     ("newest", "TABLE"),
+    ("home", "TABLE"),
+    ("homes", "TABLE"),
 ];
 /// Functions of integers that draw nothing themselves.
-const FIXED_FUNCTIONS: [&str; 3] = ["if", "at", "hash"];
+const FIXED_FUNCTIONS: [&str; 4] = ["if", "at", "hash", "homes"];
+
 /// The fault of a script. Its place is a range of bytes of the script.
 pub(super) type Fault = Box<Diagnostic>;
 
@@ -75,6 +79,8 @@ pub(super) struct Scope {
     pub(super) changeable: Vec<usize>,
     /// The tables whose next or newest row is asked for, by their indexes.
     pub(super) numbered_tables: Vec<usize>,
+    /// The tables, by their indexes, of which the transaction asks for the client's homes.
+    pub(super) homes: Vec<usize>,
 }
 
 impl Scope {
@@ -102,8 +108,8 @@ pub(super) struct Parser<'a> {
     /// The end of the last token.
     pub(super) at: usize,
     pub(super) scope: Scope,
-    /// The tables so far, each with the rows that are loaded.
-    pub(super) tables: Vec<(String, u64)>,
+    /// The tables so far.
+    pub(super) tables: Vec<DefinedTable>,
     depth: u32,
 }
 
@@ -429,6 +435,9 @@ impl<'a> Parser<'a> {
         if ["next", "newest"].contains(&name) {
             return self.row_number(name);
         }
+        if ["home", "homes"].contains(&name) {
+            return self.home(name);
+        }
 
         let x = if name == "nurand" {
             let x = self.decimal("a power of two less 1", 1.0..=f64::from(u32::MAX))? as u32;
@@ -461,32 +470,6 @@ impl<'a> Parser<'a> {
             }
         };
         Ok(Bounded::draw(shape, least, most))
-    }
-
-    /// Takes the name of a table, and returns the next or the newest number of its rows.
-    fn row_number(&mut self, function: &str) -> Result<Bounded, Fault> {
-        if self.scope.is_table {
-            return Err(self.unexpected(&format!("a transaction around {}", code(function))));
-        }
-
-        let span = self.peek();
-        let name = self.name("the name of a table")?;
-        let Some(index) = self.tables.iter().position(|(table, _)| table == name) else {
-            let known: Vec<&str> = self.tables.iter().map(|(table, _)| table.as_str()).collect();
-            let message = format!("unknown table {}", code(name));
-            let mut fault = fault("plan::unknown-name", span, message, "not defined above");
-            fault.help(choices(name, "tables above", &known));
-            return Err(fault);
-        };
-
-        if !self.scope.numbered_tables.contains(&index) {
-            self.scope.numbered_tables.push(index);
-        }
-        let rows = self.tables[index].1;
-        Ok(match function {
-            "next" => Bounded::row_number(Number::Next(index), rows + 1),
-            _ => Bounded::row_number(Number::Newest(index), rows),
-        })
     }
 
     /// Takes a constant with or without decimals.

@@ -147,6 +147,9 @@ fn faults_point_to_their_texts() {
         ("let v = list(2000, 1);", "a list of 2000 to 2000 values", "list(2000"),
         ("let V = 1;", "unexpected `V`", "V"),
         ("let v = at(1, 2);", "unexpected `1`", "1"),
+        ("let v = home(u);", "unknown table `u`", "u"),
+        ("let v = home(3);", "unexpected `3`", "3"),
+        ("select 1; let v = home(t);", "`home` draws a random number here", "home(t)"),
     ] {
         let found = fault_of(body);
         assert_eq!((found.0.as_str(), found.1.as_str()), (message, at), "{body}");
@@ -238,4 +241,23 @@ fn deep_scripts_do_not_overflow_the_stack() {
     }
     let blocks = "if 1 = 1 { ".repeat(100_000);
     assert!(script(&format!("{BEGIN}{blocks}"), SIZES).is_err());
+}
+
+#[test]
+fn only_a_table_with_fixed_rows_has_homes() {
+    let (first, second) = (
+        "table empty (id int) key (id) rows 0;",
+        "table some (id int = row) key (id) rows 9 where row > 3;",
+    );
+    for table in ["empty", "some"] {
+        let text =
+            format!("{first}{second}transaction a {{ let v = home({table}); select {{v}}; }}");
+        let fault = script(&text, SIZES).unwrap_err();
+        assert_eq!(fault.message, format!("table `{table}` has no fixed number of rows"));
+    }
+
+    let text = format!("{BEGIN}let v = home(t); select {{v}}; }} transaction b {{ select 1; }}");
+    let script = script(&text, SIZES).unwrap();
+    let tables = |test| script.home_tables(test).map(|table| table.rows).collect::<Vec<_>>();
+    assert_eq!([tables(0), tables(1)], [vec![20], vec![]]);
 }

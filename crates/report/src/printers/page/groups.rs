@@ -14,7 +14,7 @@ use crate::model::text::clean;
 use crate::printers::page::table::table;
 use crate::prose::method::Method;
 use crate::prose::run::targets;
-use crate::tables::{classic, compared, grouped, lsm, quality, searches};
+use crate::tables::{classic, compared, grouped, homes, lsm, quality, searches};
 
 /// Returns what the answer rests on: the matrices and the findings.
 pub(super) fn basis_of_answer(
@@ -84,6 +84,7 @@ pub(super) fn summary(
             (folded("times, lengths and debt of each target", markup! {
                 (tables(names, grouped::times(matrix)))
                 (tables(names, classic::lengths(matrix)))
+                (table(names, &homes::homes(matrix)))
                 (table(names, &quality::debt(matrix)))
             }))
             (folded("targets", markup! { @for (number, source) in sources.iter().enumerate() {

@@ -3,7 +3,8 @@
 use anyhow::Context;
 use engine::{SqlEngine, Table};
 use plan::TransactionsStepKind;
-use record::{StatementPlan, Step, StepKind};
+use plan::transactions::{HomeRule, Script};
+use record::{HomeRows, StatementPlan, Step, StepKind};
 use workload::sysbench;
 use workload::transactions::{self, Transactions};
 use workload::{Check, DataState, Summaries, Task};
@@ -48,7 +49,8 @@ impl<E: SqlEngine> WorkloadRunner for TransactionsRunner<'_, E> {
                 (StepKind::Load, transactions::INSERT)
             }
             TransactionsStepKind::Index => (StepKind::Index, transactions::INSERT),
-            TransactionsStepKind::Run { test, .. } => {
+            TransactionsStepKind::Run { test, home, .. } => {
+                record.homes = homes(script, *test, *home, record.clients);
                 let mut parts = script.tests[*test].parts.iter();
                 let writes = parts.any(|(part, _)| script.transactions[*part].writes());
                 record.group = Some(if writes { WRITING } else { READING }.to_owned());
@@ -96,4 +98,21 @@ impl<E: SqlEngine> WorkloadRunner for TransactionsRunner<'_, E> {
     fn check(&self) -> anyhow::Result<Vec<Check>> {
         Ok(self.workload.check(self.engine)?)
     }
+}
+
+/// Returns the rows of tables for which the clients of a test work.
+fn homes(script: &Script, test: usize, rule: HomeRule, clients: u32) -> Vec<HomeRows> {
+    let mut homes = Vec::new();
+    for table in script.home_tables(test) {
+        let rows = i64::try_from(table.rows).unwrap_or(i64::MAX);
+        let of_client = |client| rule.homes(rows, client, clients).count().unsigned_abs();
+        homes.push(HomeRows {
+            table: table.name.clone(),
+            rows: table.rows,
+            rule: rule.name().to_owned(),
+            least_per_client: (0..clients).map(of_client).min().unwrap_or(0),
+            most_per_client: (0..clients).map(of_client).max().unwrap_or(0),
+        });
+    }
+    homes
 }
