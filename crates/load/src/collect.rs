@@ -187,7 +187,7 @@ impl WorkerInfo {
                 let shares = task.program.shares().into_iter();
                 shares.map(|share| share * 1e9 / period_ns).collect()
             }
-            Schedule::Closed => Vec::new(),
+            Schedule::Closed | Schedule::Paused => Vec::new(),
         };
         Self {
             client: task.client,

@@ -14,6 +14,8 @@ use workload::{Executed, Next, OpKind, OpRole, Program, Schedule, Task};
 
 use crate::*;
 
+mod pauses;
+
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
 
@@ -45,6 +47,7 @@ struct Simulated {
     service_ns: u64,
     special: BTreeMap<u64, Special>,
     quota: Option<u64>,
+    pause_ns: u64,
     number: u64,
     rows: u64,
     /// The thread that called `begin`.
@@ -67,6 +70,7 @@ impl Simulated {
             service_ns,
             special: BTreeMap::new(),
             quota: None,
+            pause_ns: 0,
             number: 0,
             rows: 1,
             thread: None,
@@ -80,6 +84,11 @@ impl Simulated {
 
     fn quota(mut self, quota: u64) -> Self {
         self.quota = Some(quota);
+        self
+    }
+
+    fn pause(mut self, pause_ns: u64) -> Self {
+        self.pause_ns = pause_ns;
         self
     }
 }
@@ -100,6 +109,10 @@ impl Program for Simulated {
         }
         self.number += 1;
         Next::Ready(0)
+    }
+
+    fn pause_ns(&self) -> u64 {
+        self.pause_ns
     }
 
     fn execute(&mut self) -> Result<Executed, Error> {

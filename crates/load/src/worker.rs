@@ -118,12 +118,12 @@ impl<C: Clock> Worker<'_, C> {
         report.ended_ns = first_ns;
 
         let scheduled_kinds = program.shares().len();
+        let is_paused = self.schedule == Schedule::Paused;
+        let mut was_late = false;
         while !self.shared.halt.load(Relaxed) {
-            self.pass_gate(program.kinds(), true);
-            let due_ns = self.schedule.due_ns(index);
-            if let (Some(due_ns), Some(deadline_ns)) = (due_ns, self.deadline_ns)
-                && due_ns >= deadline_ns
-            {
+            self.pass_gate(program.kinds(), !is_paused);
+            let mut due_ns = self.schedule.due_ns(index);
+            if self.is_after_deadline(due_ns) {
                 break;
             }
 
@@ -139,6 +139,14 @@ impl<C: Clock> Worker<'_, C> {
                     continue;
                 }
             };
+            if is_paused {
+                // Only now is it known which operation comes next, and how long before it the
+                // client waits.
+                due_ns = Some(report.ended_ns + program.pause_ns());
+                if self.is_after_deadline(due_ns) {
+                    break;
+                }
+            }
             if let Some(due_ns) = due_ns
                 && !self.wait_until(due_ns, program.kinds())
             {
@@ -149,6 +157,7 @@ impl<C: Clock> Worker<'_, C> {
                 && sent_ns >= deadline_ns
             {
                 // The worker is late: the operation counts as skipped.
+                was_late = true;
                 break;
             }
 
@@ -169,7 +178,9 @@ impl<C: Clock> Worker<'_, C> {
             }
         }
 
-        if let Some(deadline_ns) = self.deadline_ns {
+        if is_paused {
+            report.skipped = u64::from(was_late);
+        } else if let Some(deadline_ns) = self.deadline_ns {
             report.skipped = self.schedule.due_before(deadline_ns).saturating_sub(index);
         }
         self.hand_over(report.ended_ns, &mut report);
@@ -222,6 +233,12 @@ impl<C: Clock> Worker<'_, C> {
                 !self.fail(kind, error)
             }
         }
+    }
+
+    /// Returns whether an operation is due when the step's time is up, or later.
+    #[inline(always)]
+    fn is_after_deadline(&self, due_ns: Option<u64>) -> bool {
+        due_ns.zip(self.deadline_ns).is_some_and(|(due_ns, deadline_ns)| due_ns >= deadline_ns)
     }
 
     /// Returns whether the step's time is up.

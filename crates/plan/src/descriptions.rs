@@ -311,6 +311,11 @@ descriptions! {
             => "how long each test is measured";
         "rate"
             => "transactions per second and client, open loop";
+        "think" "keying"
+            => "the times for which a client waits after and before each transaction, which make it a \
+                [terminal](transactions.md#terminals): one for all, or `{ NAME = \"12s\" }`";
+        "think-factor"
+            => "a factor of all times of `think` and `keying`";
         "checks" "error-limit" "attempts" "settle-at-least" "settle-at-most" "lag-at-most"
             => "as above";
         "steps" or "the script's"
@@ -318,7 +323,7 @@ descriptions! {
                 comes first, or after `index`";
         "step.\"NAME\"" or ""
             => "for one step: `transactions`, `time`, `warmup`, `home`, `isolation`, \
-                `rate`, `reported`";
+                `rate`, `think`, `keying`, `think-factor`, `reported`";
     }
     "rates" {
         "load"

@@ -160,6 +160,12 @@ pub trait Program: Send {
     /// message.
     fn prepare(&mut self) -> Next;
 
+    /// Returns the time from the reply to the operation before, or from the start of the step, until
+    /// the prepared one is due, in nanoseconds. Asked only with [`Schedule::Paused`].
+    fn pause_ns(&self) -> u64 {
+        0
+    }
+
     /// Waits until it is worth asking again after [`Next::Later`], but not longer than `at_most`.
     fn wait(&self, at_most: Duration) {
         std::thread::sleep(at_most.min(Duration::from_micros(50)));

@@ -17,6 +17,9 @@ pub enum Schedule {
         /// Operations are due at multiples of this: all of one tick together.
         tick_ns: u64,
     },
+    /// Each operation is due a time after the reply to the one before, which the program says:
+    /// [`Program::pause_ns`](crate::Program::pause_ns). A late reply delays all that follow.
+    Paused,
 }
 
 impl Schedule {
@@ -41,21 +44,22 @@ impl Schedule {
         }
     }
 
-    /// Returns the time at which operation `index` is due; `None` in a closed loop.
+    /// Returns the time at which operation `index` is due; `None` in a closed loop, and with pauses.
     #[inline(always)]
     pub fn due_ns(&self, index: u64) -> Option<u64> {
         match *self {
-            Self::Closed => None,
+            Self::Closed | Self::Paused => None,
             Self::Open { first_ns, period_ns, tick_ns } => {
                 Some(open_due_ns(first_ns, period_ns, tick_ns, index))
             }
         }
     }
 
-    /// Returns the number of operations that are due before `end_ns`; 0 in a closed loop.
+    /// Returns the number of operations that are due before `end_ns`; 0 in a closed loop, and with
+    /// pauses.
     pub fn due_before(&self, end_ns: u64) -> u64 {
         match *self {
-            Self::Closed => 0,
+            Self::Closed | Self::Paused => 0,
             Self::Open { first_ns, period_ns, .. } => {
                 let mut count = ((end_ns.saturating_sub(first_ns)) as f64 / period_ns) as u64;
                 // The quotient may be off by one either way: `due_ns` decides.

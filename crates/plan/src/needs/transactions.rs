@@ -3,6 +3,7 @@
 use super::{
     AssumedSpeed, LOAD_ROWS_PER_S, Speed, SpeedBasis, WorkTime, WorkloadNeeds, list_assumed,
 };
+use crate::transactions::Pause;
 use crate::{Rates, TestLength, Transactions, TransactionsStep, TransactionsStepKind};
 
 /// The space of a row besides its values, with its key; only for estimates.
@@ -46,6 +47,15 @@ impl WorkloadNeeds for Transactions {
                 let per_s = rate * f64::from(clients);
                 (Speed { per_s, basis: SpeedBasis::Step }, count)
             }
+            TransactionsStepKind::Run {
+                test,
+                length: TestLength::Transactions(count),
+                ref pauses,
+                ..
+            } if !pauses.is_empty() => {
+                let per_s = f64::from(clients) / self.mean_pause_s(test, pauses);
+                (Speed { per_s, basis: SpeedBasis::Step }, count)
+            }
             TransactionsStepKind::Run { length: TestLength::Transactions(count), .. } => {
                 (Speed::of(&rates.transactions, clients, TRANSACTIONS_PER_S), count)
             }
@@ -84,11 +94,25 @@ impl WorkloadNeeds for Transactions {
 
 impl TransactionsStep {
     /// Returns whether its time depends on the speed of the engine alone: it ends after a number of
-    /// transactions, and has no rate.
+    /// transactions, and its clients neither have a rate nor wait.
     fn ends_with_its_speed(&self) -> bool {
         match &self.kind {
-            TransactionsStepKind::Run { length, rate: None, .. } => length.time().is_none(),
+            TransactionsStepKind::Run { length, rate: None, pauses, .. } => {
+                length.time().is_none() && pauses.is_empty()
+            }
             _ => false,
         }
+    }
+}
+
+impl Transactions {
+    /// Returns the mean time for which a client of a test waits around a transaction, in seconds.
+    fn mean_pause_s(&self, test: usize, pauses: &[Pause]) -> f64 {
+        let parts = &self.script.tests[test].parts;
+        let weights: u32 = parts.iter().map(|(_, weight)| weight).sum();
+        let weighted = parts.iter().map(|(transaction, weight)| {
+            pauses[*transaction].mean().as_secs_f64() * f64::from(*weight)
+        });
+        weighted.sum::<f64>() / f64::from(weights)
     }
 }

@@ -87,6 +87,14 @@ static SHARE: Dimension = Dimension {
     help: "a share is a number from 0 to 1: `0.5`",
 };
 
+static FACTOR: Dimension = Dimension {
+    name: "factor",
+    units: &[("", 1)],
+    unit_of_zero: "",
+    suggested_unit: "",
+    help: "a factor is a number: `0.1` is a tenth, `2` is twice as much",
+};
+
 static PROCESSORS: Dimension = Dimension {
     name: "number of processors",
     units: &[("", 1)],
@@ -328,6 +336,11 @@ impl Quantity<f64> {
     /// Returns processors, `0.5`, from the kernel's minimum on.
     pub(crate) const fn processors() -> Self {
         Self::new(&PROCESSORS, 0.01..=1e4)
+    }
+
+    /// Returns factors that shrink or stretch something, such as `0.1`.
+    pub(crate) const fn factor() -> Self {
+        Self::new(&FACTOR, 1e-6..=1e6)
     }
 
     /// Returns shares of a whole, such as `0.5`.

@@ -293,7 +293,9 @@ impl Workload {
             Self::Transactions(transactions) => {
                 let step = transactions.steps.iter().find(|step| step.name == name)?;
                 match step.kind {
-                    TransactionsStepKind::Run { rate, .. } => Some(rate),
+                    TransactionsStepKind::Run { rate, ref pauses, .. } if pauses.is_empty() => {
+                        Some(rate)
+                    }
                     _ => None,
                 }
             }

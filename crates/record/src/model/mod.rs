@@ -21,8 +21,8 @@ pub use run::{
     RateSearch, ResolvedValue, Run, Target, WorkloadSteps,
 };
 pub use step::{
-    Cpu, HomeRows, LoadPause, RankLoad, Settle, Step, StepCommand, StepKind, StepProfile, StepWork,
-    StorageSize,
+    Cpu, HomeRows, LoadPause, OpPause, RankLoad, Settle, Step, StepCommand, StepKind, StepProfile,
+    StepWork, StorageSize,
 };
 
 /// The outcome of a run, cell or step. Files first have the status `Incomplete`, so that it is

@@ -63,6 +63,9 @@ pub struct Step {
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub homes: Vec<HomeRows>,
+    /// The times for which clients wait around operations of each kind; empty if they don't wait.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pauses: BTreeMap<String, OpPause>,
     /// The planned length; `None` if it ends with its work. The step lasts longer while replies to
     /// operations within this time are still to come.
     pub time_given_ns: Option<u64>,
@@ -210,6 +213,15 @@ pub struct HomeRows {
     pub least_per_client: u64,
     /// The number of rows of the client with the most.
     pub most_per_client: u64,
+}
+
+/// The times for which a client waits around an operation of some kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpPause {
+    /// The mean of the exponential think time after it.
+    pub think_ns_mean: u64,
+    /// The constant keying time before it.
+    pub keying_ns: u64,
 }
 
 /// CPU time during the step, of client, server and host.

@@ -149,8 +149,8 @@ formulas! {
          second, as the kernel measures it";
     // The time of an operation
     "op_time_us"
-        "time of the connections / operations; with a rate, it excludes the share of samples in \
-         which a connection was not due"
+        "time of the connections / operations; with a rate or think times, it excludes the share of \
+         samples in which a connection was not due"
         "step";
     "op_client_cpu_us"
         "CPU time of the load's threads / operations. It includes an embedded engine"

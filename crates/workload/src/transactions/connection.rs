@@ -3,6 +3,7 @@
 use engine::{Dialect, Error, ErrorClass, Interrupt, Session};
 
 use super::compiled::{CompiledTransaction, Flow, run};
+use super::terminal::Terminal;
 use super::values::Values;
 use crate::numbers::ClientNumbers;
 use crate::summary::{Commits, Summary};
@@ -86,6 +87,8 @@ pub(super) struct Runner<S> {
     values: Values,
     /// The number of transactions that are not prepared yet; `None` means until the step ends.
     pub(super) left: Option<u64>,
+    /// The waits before transactions; `None` if the client does not wait.
+    pub(super) terminal: Option<Terminal>,
     /// The part that is prepared.
     chosen: usize,
     /// The fault of an input value of the prepared transaction.
@@ -123,6 +126,7 @@ impl<S: Session> Runner<S> {
             boundaries,
             values,
             left: None,
+            terminal: None,
             chosen: 0,
             fault: None,
             is_open: false,
@@ -235,11 +239,18 @@ impl<S: Session> Program for Runner<S> {
         }
 
         self.chosen = self.choose();
+        if let Some(terminal) = &mut self.terminal {
+            terminal.prepare(self.chosen);
+        }
         let input = &self.parts[self.chosen].transaction.input;
         let mut rows = 0;
         // Input has no statements, so no session is used.
         self.fault = run(input, &mut self.session, &mut self.values, &mut rows).err();
         Next::Ready(self.chosen)
+    }
+
+    fn pause_ns(&self) -> u64 {
+        self.terminal.as_ref().map_or(0, |terminal| terminal.pause_ns)
     }
 
     fn execute(&mut self) -> Result<Executed, Error> {

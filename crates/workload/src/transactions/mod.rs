@@ -9,6 +9,7 @@ mod connection;
 mod distribution;
 mod lasting;
 mod load;
+mod terminal;
 mod values;
 
 #[cfg(test)]
@@ -20,7 +21,7 @@ use engine::{
     Column, ColumnType, DefinedType, Error, Index, IndexStatements, Session, SqlEngine,
     StatementPlan, Table,
 };
-use plan::transactions::{Isolation, ScriptTable, ScriptType};
+use plan::transactions::{Isolation, Pause, ScriptTable, ScriptType};
 use plan::{TransactionsStep, TransactionsStepKind};
 
 use crate::numbers::{ClientNumbers, SharedNumbers};
@@ -32,11 +33,13 @@ use compiled::Compiler;
 use connection::{Boundaries, CREATE_INDEX, Indexer, MixPart, Runner};
 pub use load::INSERT;
 use load::{Loader, RowWriter, TablePart};
+use terminal::Terminal;
 use values::{ClientOfMany, Values};
 
 /// Purposes of random streams, the last part of their paths.
 const CHOICES: u64 = 12;
 const TEXTS: u64 = 13;
+const PAUSES: u64 = 15;
 
 /// One cell's benchmark: its tables and what is known about them.
 pub struct Transactions {
@@ -121,7 +124,7 @@ impl Transactions {
             TransactionsStepKind::Settle => Ok(Vec::new()),
             TransactionsStepKind::Load => self.loaders(engine),
             TransactionsStepKind::Index => self.indexers(engine),
-            TransactionsStepKind::Run { test, length, home, isolation, rate, .. } => {
+            TransactionsStepKind::Run { test, length, home, isolation, rate, pauses, .. } => {
                 let clients = self.options.clients;
                 let kind = self.main_kind(*test);
                 let shared = self.shared_numbers(*test);
@@ -133,7 +136,11 @@ impl Transactions {
                     if !step.is_warm_up {
                         runner.left = length.transactions_of(client, clients);
                     }
+                    if !pauses.is_empty() {
+                        runner.terminal = Some(self.terminal(step, *test, pauses, client));
+                    }
                     let schedule = match rate {
+                        None if !pauses.is_empty() => Schedule::Paused,
                         None => Schedule::Closed,
                         Some(rate) => Schedule::rate(*rate, client, clients),
                     };
@@ -274,6 +281,14 @@ impl Transactions {
         };
         let kinds = self.kinds(test);
         Ok(Runner::new(session, kinds, parts, boundaries, values, script.transactions.len()))
+    }
+
+    /// Returns the waits of a client.
+    fn terminal(&self, step: Step, test: usize, pauses: &[Pause], client: u32) -> Terminal {
+        let parts = self.plan.script.tests[test].parts.iter();
+        let of_parts = parts.map(|(transaction, _)| pauses[*transaction]).collect();
+        let path = [step.number as u64, client.into(), u64::from(step.is_warm_up), PAUSES];
+        Terminal::new(of_parts, Random::stream(self.options.seed, &path))
     }
 
     /// Applies what the connections of a step or its warm-up did, complete or not.

@@ -171,7 +171,7 @@ impl<'a> MainConnections<'a> {
 
 /// The time that connections spent on operations, and in which states.
 struct BusyTime {
-    /// The operations have a rate: a connection is idle until the next one is due.
+    /// A connection is idle until the next operation is due: these have a rate or pauses.
     is_open: bool,
     /// Per operation, without idle time.
     busy_us: Option<f64>,
@@ -185,7 +185,7 @@ impl BusyTime {
             Some(connection.ended_ns.saturating_sub(connection.started_ns))
         });
 
-        let is_open = has_rate(main.step);
+        let is_open = has_idle_time(main.step);
         let shares = Shares::new(&main.all, is_open);
 
         let busy_us = if is_open {
@@ -221,10 +221,12 @@ const EVENTS_PER_OP: [(&str, CountOf); 5] = [
     ("tlb_misses_per_op", |events| events.tlb_misses),
 ];
 
-/// Returns whether the step's main operation has a target rate.
-fn has_rate(step: &Step) -> bool {
+/// Returns whether connections are idle until an operation is due: the step's main operation has a
+/// target rate, or clients think between operations.
+fn has_idle_time(step: &Step) -> bool {
     let ops = step.main_operation().and_then(|kind| step.ops.get(kind));
-    ops.is_some_and(|ops| ops.rate_target_ops_per_s.is_some())
+    let has_rate = ops.is_some_and(|ops| ops.rate_target_ops_per_s.is_some());
+    has_rate || !step.pauses.is_empty()
 }
 
 /// Returns the time that the hypervisor took per time that the processors worked: a running thread

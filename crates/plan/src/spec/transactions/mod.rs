@@ -2,12 +2,14 @@
 
 mod home;
 mod number;
+mod pause;
 mod script;
 
 use std::time::Duration;
 
 pub use self::home::{HomeRule, Homes};
 pub use self::number::{Number, NumberDraw, NumberOperator, Shape};
+pub use self::pause::Pause;
 pub use self::script::{
     Action, ColumnValue, DataCheck, Expected, Isolation, List, Mix, Script, ScriptColumn,
     ScriptStatement, ScriptStatements, ScriptTable, ScriptType, SqlPiece, Taken, TextValue,
@@ -93,6 +95,9 @@ pub enum TransactionsStepKind {
         isolation: Isolation,
         /// Transactions per second and client; `None` for as fast as possible.
         rate: Option<f64>,
+        /// The waits around each transaction of the script, by its index; empty if clients don't
+        /// wait. Then there is no rate.
+        pauses: Vec<Pause>,
         /// Results show it; otherwise it is only recorded.
         reported: bool,
     },

@@ -9,6 +9,7 @@ mod bounded;
 mod items;
 mod options;
 mod parser;
+mod pauses;
 mod sql;
 mod table_values;
 #[cfg(test)]

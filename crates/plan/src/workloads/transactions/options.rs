@@ -6,11 +6,13 @@ use std::time::Duration;
 use crate::reading::context::{Context, Field, Section};
 use crate::reading::quantity::Quantity;
 use crate::reading::value_kinds::{Choice, Flag, Optional};
-use crate::spec::transactions::{HomeRule, Isolation, Script};
+use crate::spec::transactions::{HomeRule, Isolation, Pause, Script};
 use crate::spec::{TestLength, TransactionsStepKind};
 use crate::text::diagnostic::Place;
 use crate::text::wording::code;
 use crate::workloads::step;
+
+use super::pauses::{PauseKind, PauseTimes, pauses};
 
 const TIME_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 const TRANSACTIONS_MAX: u64 = 10_000_000_000_000;
@@ -27,6 +29,8 @@ const TRANSACTIONS: Optional<Quantity<u64>> =
 const HOMES: Choice<HomeRule> = Choice(HomeRule::NAMES);
 const LEVELS: Choice<Isolation> = Choice(Isolation::NAMES);
 const RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "(as fast as possible)");
+const PAUSES: Optional<PauseKind> = Optional(PauseKind, "(none)");
+const FACTOR: Quantity<f64> = Quantity::factor();
 
 /// The options of tests in the workload's table.
 pub(super) struct TestOptions {
@@ -36,6 +40,9 @@ pub(super) struct TestOptions {
     warmup: Field<Duration>,
     time: Field<Option<Duration>>,
     rate: Field<Option<f64>>,
+    think: Field<Option<PauseTimes>>,
+    keying: Field<Option<PauseTimes>>,
+    factor: Field<f64>,
 }
 
 impl TestOptions {
@@ -55,6 +62,9 @@ impl TestOptions {
             warmup: cx.field(section, "warmup", &WARMUPS, warmup),
             time: cx.field(section, "time", &TIMES, ends_by_time.then_some(TIME)),
             rate: cx.field(section, "rate", &RATE, None),
+            think: cx.field(section, "think", &PAUSES, None),
+            keying: cx.field(section, "keying", &PAUSES, None),
+            factor: cx.field(section, "think-factor", &FACTOR, 1.0),
         }
     }
 
@@ -80,6 +90,8 @@ impl TestOptions {
         let transactions = self.transactions_of(cx, section);
         let warmup = self.warmup_of(cx, section, transactions);
         let time = self.time_of(cx, section, transactions);
+        let rate = cx.inherited(section, "rate", &RATE, &self.rate, self.rate.value);
+        let pauses = self.pauses_of(cx, section, script, &rate);
         TransactionsStepKind::Run {
             test,
             length: match transactions {
@@ -89,9 +101,42 @@ impl TestOptions {
             warmup,
             home: home.value,
             isolation: isolation.value,
-            rate: cx.inherited(section, "rate", &RATE, &self.rate, self.rate.value).value,
+            rate: rate.value,
+            pauses,
             reported: cx.field(section, "reported", &Flag, true).value,
         }
+    }
+
+    /// Takes the waits of clients. Reports a step that has a rate as well.
+    fn pauses_of(
+        &self,
+        cx: &mut Context<'_>,
+        section: &mut Section,
+        script: &Script,
+        rate: &Field<Option<f64>>,
+    ) -> Vec<Pause> {
+        let think = cx.inherited(section, "think", &PAUSES, &self.think, self.think.value.clone());
+        let keying =
+            cx.inherited(section, "keying", &PAUSES, &self.keying, self.keying.value.clone());
+        let factor =
+            cx.inherited(section, "think-factor", &FACTOR, &self.factor, self.factor.value);
+
+        for (key, times) in [("think", &think), ("keying", &keying)] {
+            if let Some(times) = &times.value {
+                times.check(cx, &section.name_of(key), script);
+            }
+        }
+
+        let pauses = pauses(script, think.value.as_ref(), keying.value.as_ref(), factor.value);
+        if !pauses.is_empty() && rate.value.is_some() {
+            let waits = if think.value.is_some() { think.place } else { keying.place };
+            let message = "a client with think or keying times can't have a rate";
+            cx.error("plan::conflict", rate.place, message)
+                .label("begins transactions at this rate, whatever the replies")
+                .also(waits, "begins each one a time after the reply to the one before")
+                .help("remove one of them; more clients with the same times make a higher rate");
+        }
+        pauses
     }
 
     /// Reports `home` in the workload's table if no transaction of the script asks for homes.

@@ -1,10 +1,12 @@
 //! Transactions on tables of a script, on SQL engines.
 
+use std::collections::BTreeMap;
+
 use anyhow::Context;
 use engine::{SqlEngine, Table};
 use plan::TransactionsStepKind;
-use plan::transactions::{HomeRule, Script};
-use record::{HomeRows, StatementPlan, Step, StepKind};
+use plan::transactions::{HomeRule, Pause, Script};
+use record::{HomeRows, OpPause, StatementPlan, Step, StepKind};
 use workload::sysbench;
 use workload::transactions::{self, Transactions};
 use workload::{Check, DataState, Summaries, Task};
@@ -49,8 +51,9 @@ impl<E: SqlEngine> WorkloadRunner for TransactionsRunner<'_, E> {
                 (StepKind::Load, transactions::INSERT)
             }
             TransactionsStepKind::Index => (StepKind::Index, transactions::INSERT),
-            TransactionsStepKind::Run { test, home, .. } => {
+            TransactionsStepKind::Run { test, home, pauses, .. } => {
                 record.homes = homes(script, *test, *home, record.clients);
+                record.pauses = pauses_of_parts(script, *test, pauses);
                 let mut parts = script.tests[*test].parts.iter();
                 let writes = parts.any(|(part, _)| script.transactions[*part].writes());
                 record.group = Some(if writes { WRITING } else { READING }.to_owned());
@@ -115,4 +118,20 @@ fn homes(script: &Script, test: usize, rule: HomeRule, clients: u32) -> Vec<Home
         });
     }
     homes
+}
+
+/// Returns the waits around each transaction of a test, by its name. `pauses` are those of the
+/// script's transactions, or empty.
+fn pauses_of_parts(script: &Script, test: usize, pauses: &[Pause]) -> BTreeMap<String, OpPause> {
+    let mut of_parts = BTreeMap::new();
+    for (transaction, _) in &script.tests[test].parts {
+        if let Some(pause) = pauses.get(*transaction) {
+            let of_part = OpPause {
+                think_ns_mean: pause.think_mean.as_nanos() as u64,
+                keying_ns: pause.keying.as_nanos() as u64,
+            };
+            of_parts.insert(script.transactions[*transaction].name.clone(), of_part);
+        }
+    }
+    of_parts
 }

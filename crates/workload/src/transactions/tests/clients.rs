@@ -78,3 +78,74 @@ fn a_retry_works_for_the_same_home() {
         on second.rowid = first.rowid + 1 where first.rowid % 2 = 1 and first.place = second.place";
     assert_eq!(bench.integers(sql), [[20]]);
 }
+
+/// A script with two transactions in a mix.
+const MIX: &str = "
+    table note (kind int) rows 0;
+    transaction a { insert into note (kind) values (1); }
+    transaction b { insert into note (kind) values (2); }
+    test mixed = a 3, b;";
+
+#[test]
+fn a_terminal_keys_before_a_transaction_and_thinks_after_it() {
+    // With a think time of 0, only the keying time of the next transaction is left.
+    let keys = "keying = { a = '3s', b = '500us' }\nthink-factor = 0.5";
+    let with_pauses = plan(&format!("{}\n{keys}", script(MIX)), "'load', 'mixed'");
+    let bench = Bench::loaded(&with_pauses);
+    let step = Step { number: 1, is_warm_up: false };
+    let mut task = bench.workload.connections(step, &bench.sqlite).unwrap().remove(0);
+    assert_eq!(task.schedule, Schedule::Paused);
+    for _ in 0..50 {
+        match task.program.prepare() {
+            Next::Ready(0) => assert_eq!(task.program.pause_ns(), 1_500_000_000),
+            Next::Ready(1) => assert_eq!(task.program.pause_ns(), 250_000),
+            next => panic!("{next:?}"),
+        }
+    }
+}
+
+#[test]
+fn think_times_are_those_of_the_transaction_before_and_change_no_transaction() {
+    const COUNT: u64 = 4_000;
+    let kinds = |keys: &str| {
+        let with_keys = plan(&format!("{}\n{keys}", script(MIX)), "'load', 'mixed'");
+        let bench = Bench::loaded(&with_keys);
+        let step = Step { number: 1, is_warm_up: false };
+        let mut task = bench.workload.connections(step, &bench.sqlite).unwrap().remove(0);
+        let mut drawn = Vec::new();
+        for _ in 0..COUNT {
+            let Next::Ready(kind) = task.program.prepare() else { panic!("no transaction") };
+            drawn.push((kind, task.program.pause_ns()));
+        }
+        drawn
+    };
+    let thinking = kinds("think = { a = '2ms', b = '1s' }");
+    let without = kinds("");
+    assert!(thinking.iter().zip(&without).all(|(left, right)| left.0 == right.0));
+
+    // Think times of `a` have a mean of 2 ms and are at most 20 ms.
+    let after = |kind: usize| {
+        let pairs = thinking.windows(2).filter(move |pair| pair[0].0 == kind);
+        pairs.map(|pair| pair[1].1).collect::<Vec<u64>>()
+    };
+    let [after_a, after_b] = [after(0), after(1)];
+    assert!(after_a.iter().all(|&ns| ns <= 20_000_000));
+    let mean_ns = |all: &[u64]| all.iter().sum::<u64>() as f64 / all.len() as f64;
+    assert!((mean_ns(&after_a) / 2e6 - 1.0).abs() < 0.1, "{}", mean_ns(&after_a));
+    assert!((mean_ns(&after_b) / 1e9 - 1.0).abs() < 0.1, "{}", mean_ns(&after_b));
+}
+
+#[test]
+fn clients_that_think_do_not_begin_at_once() {
+    let keys = format!("{}\nthink = '1s'", script(MIX));
+    let bench = Bench::loaded_for(&plan(&keys, "'load', 'mixed'"), 5);
+    let step = Step { number: 1, is_warm_up: false };
+    let mut first = Vec::new();
+    for mut task in bench.workload.connections(step, &bench.sqlite).unwrap() {
+        task.program.prepare();
+        first.push(task.program.pause_ns());
+    }
+    first.sort_unstable();
+    first.dedup();
+    assert_eq!(first.len(), 5);
+}
