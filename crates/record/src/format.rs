@@ -42,7 +42,7 @@ impl std::fmt::Display for FormatVersion {
 /// - 1.11: [`KeptDatabase::made_by`](crate::KeptDatabase::made_by) and [`KeptDatabase::after_step`](crate::KeptDatabase::after_step): a kept database may be
 ///   that after any step.
 /// - 1.12: [`Step::homes`](crate::Step::homes): the rows for which clients work. [`Step::pauses`](crate::Step::pauses): their
-///   think and keying times.
+///   think and keying times. [`Step::per_minute`](crate::Step::per_minute): the name of a throughput per minute.
 pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 12 };
 
 impl FormatVersion {

@@ -224,6 +224,7 @@ metrics! {
     "wKB/o"                          "wKB/o"               "KB/op"      PerOperation Less InputOutput  All     "w_kib_per_op"                               "KB written per operation";
     "o/s"                            "o/s"                 "/s"         Rate         More Throughput   All     "o_per_s"                                    "operations";
     "krows_sec"                      "scanned"             "Krows/s"    Rate         More Throughput   Certain "krows_per_s"                                "rows scanned";
+    "per_minute"                     "per_minute"          "/min"       Rate         More Throughput   Certain "per_minute"                                 "throughput per minute";
     "rows/event"                     "deleted"             "rows/event" PerOperation More Throughput   Certain "rows_per_event"                             "rows deleted per event";
     "others%"                        "others"              "% of CPUs"  One          Less ClientServer All     "others_pct"                                 "share of CPU time that other programs used";
     "steal%"                         "steal"               "% of CPUs"  One          Less Host         All     "steal_pct"                                  "CPU time that the hypervisor took";

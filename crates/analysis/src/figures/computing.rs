@@ -104,6 +104,7 @@ impl CellOfRun<'_> {
             main_op: step.main_operation().map(str::to_owned),
             roles: roles(step),
             queries_per_event: step.queries_per_event,
+            per_minute: step.per_minute.clone(),
             group: step.group.clone(),
             reported: !step.unreported,
             status: step.status,

@@ -74,7 +74,7 @@ pub fn client_host_metrics(step: &Step, host: &HostSeries) -> BTreeMap<&'static 
 }
 
 /// Returns throughput and its rates.
-fn rate_metrics(step: &Step, ops: &BTreeMap<String, OpSeries>) -> [Figure; 9] {
+fn rate_metrics(step: &Step, ops: &BTreeMap<String, OpSeries>) -> [Figure; 10] {
     let query_rate = match step.kind {
         StepKind::Query => {
             step.main_operation().and_then(|kind| per_second(step, kind, |ops| ops.ok))
@@ -90,6 +90,7 @@ fn rate_metrics(step: &Step, ops: &BTreeMap<String, OpSeries>) -> [Figure; 9] {
         ("maxop", largest_response_seconds(step, ops)),
         ("p50", rate_in_share_of_seconds(step, ops, 0.5)),
         ("p99", rate_in_share_of_seconds(step, ops, 0.99)),
+        ("per_minute", operations_per_minute(step)),
         ("krows_sec", thousands_scanned_per_second(step)),
         ("rows/event", rows_deleted_per_event(step)),
     ]
@@ -339,6 +340,12 @@ fn others_ns_per_second(step: &Step, host: &HostSeries, embedded: bool) -> Optio
 fn own_bytes(host: &HostSeries, what: &str, embedded: bool) -> Option<f64> {
     let whose = if embedded { "assay" } else { "server" };
     growth_per_second(host, &format!("{whose}_{what}_bytes"))
+}
+
+/// Returns the throughput per minute, if the workload has a name for it.
+fn operations_per_minute(step: &Step) -> Option<f64> {
+    step.per_minute.as_ref()?;
+    Some(operation_rate(step)? * 60.0)
 }
 
 /// Returns thousands of rows per second that events scanned.

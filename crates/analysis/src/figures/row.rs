@@ -196,6 +196,9 @@ pub struct Row {
     pub roles: BTreeMap<String, OpRole>,
     /// Queries in one such operation, if queries are counted: rates and costs are per query.
     pub queries_per_event: Option<f64>,
+    /// The name of its throughput per minute; `None` if its workload names none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_minute: Option<String>,
     /// The benchmark's group that shows it.
     pub group: Option<String>,
     /// Tables show it: warm-ups and preparations are not reported.

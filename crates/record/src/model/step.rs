@@ -33,6 +33,10 @@ pub struct Step {
     /// Queries in one operation of that kind, for benchmarks that count queries: the step's
     /// throughput is operations per second times this. `None` to count operations.
     pub queries_per_event: Option<f64>,
+    /// The name of its throughput per minute: `new orders per minute`. `None` if its workload names
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_minute: Option<String>,
     /// Commits in one operation of that kind that make changes durable. `None` if each write is
     /// one commit.
     pub commits_per_event: Option<f64>,

@@ -39,10 +39,10 @@ fn throughput_table(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
     table.title = throughput_title(matrix, grid.name.as_deref(), &grid.steps);
     if grid.across {
         add_units(&mut table, &grid.steps);
-        add_scanned(&mut table, grid);
     } else {
         table.columns = grid.steps.iter().map(|step| throughput_head(matrix, *step)).collect();
     }
+    add_other_units(&mut table, grid);
 
     table.notes.extend(footnotes.into_notes());
     table.explained()
@@ -145,16 +145,36 @@ fn add_units(table: &mut Table, tests: &[StepHead<'_>]) {
     }
 }
 
-/// Adds, below tests whose events scan a whole table, the rows scanned per second.
-fn add_scanned(table: &mut Table, grid: &LineGrid<'_, '_>) {
-    // From the last test on, so that the places of the others stay.
-    for (at, step) in grid.steps.iter().enumerate().rev() {
-        let scanned = |line: &CellLine<'_>| {
-            let row = line.row(step.name).filter(|row| comparable(row))?;
-            row.metric("krows_sec")
-        };
+/// A throughput in another unit.
+struct OtherUnit<'a> {
+    metric: &'static str,
+    /// The name, with its unit.
+    name: &'a str,
+}
 
-        let values: Vec<Option<f64>> = grid.lines.iter().map(|named| scanned(named.line)).collect();
+/// Returns the unit in which the throughput of a step is shown besides: the one that a script names,
+/// or the rows that events scan.
+fn other_unit<'a>(grid: &LineGrid<'_, 'a>, step: StepHead<'_>) -> Option<OtherUnit<'a>> {
+    let mut rows = grid.lines.iter().filter_map(|named| named.line.row(step.name));
+    if let Some(name) = rows.clone().find_map(|row| row.per_minute.as_deref()) {
+        return Some(OtherUnit { metric: "per_minute", name });
+    }
+    let scans = rows.any(|row| row.metric("krows_sec").is_some());
+    scans.then_some(OtherUnit { metric: "krows_sec", name: "Krows/s" })
+}
+
+/// Adds the throughput in other units, next to that of its step: in a row below it where steps are
+/// rows, or else in a column after it.
+fn add_other_units(table: &mut Table, grid: &LineGrid<'_, '_>) {
+    // From the last step on, so that the places of the others stay.
+    for (at, step) in grid.steps.iter().enumerate().rev() {
+        let Some(OtherUnit { metric, name }) = other_unit(grid, *step) else { continue };
+
+        let mut values = Vec::new();
+        for named in &grid.lines {
+            let row = named.line.row(step.name).filter(|row| comparable(row));
+            values.push(row.and_then(|row| row.metric(metric)));
+        }
         if values.iter().all(Option::is_none) {
             continue;
         }
@@ -164,11 +184,17 @@ fn add_scanned(table: &mut Table, grid: &LineGrid<'_, '_>) {
             Some(value) => Cell::plain(fixed(*value, decimals)),
             None => Cell::not_run(),
         });
-
-        let mut lead = vec![format!("{}, Krows/s", step.name)];
-        lead.resize(table.lead.len(), String::new());
-        let row = TableRow { lead, cells: cells.collect(), target: false };
-        table.rows.insert(at + 1, row);
+        if grid.across {
+            let mut lead = vec![format!("{}, {name}", step.name)];
+            lead.resize(table.lead.len(), String::new());
+            let row = TableRow { lead, cells: cells.collect(), target: false };
+            table.rows.insert(at + 1, row);
+        } else {
+            table.columns.insert(at + 1, format!("{}\n{name}", step_head(step.name)));
+            for (row, cell) in table.rows.iter_mut().zip(cells) {
+                row.cells.insert(at + 1, cell);
+            }
+        }
     }
 }
 

@@ -44,6 +44,10 @@ formulas! {
         "events that succeeded x `scanned_rows_per_event` / elapsed / 1000: for `scan`, whose \
          event reads a whole table; over all clients"
         "since April 2025 for one thread, before that in other units";
+    "per_minute"
+        "D1 x 60, for tests of [scripts](transactions.md#scripts) that name it, such as new orders per \
+         minute of `orders`"
+        "not published";
     "rows/event"
         "rows deleted / events that succeeded, for tests that only delete by key \
          (`deletes_per_event`)"

@@ -260,6 +260,8 @@ pub struct Mix {
     pub parts: Vec<(usize, u32)>,
     /// The script defines it; otherwise it is the test of one transaction.
     pub is_defined: bool,
+    /// The name of its throughput per minute, which results show besides; `None` for no such figure.
+    pub per_minute: Option<String>,
 }
 
 /// A check of the data after a step.

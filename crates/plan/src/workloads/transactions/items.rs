@@ -86,7 +86,8 @@ fn add_tests_of_transactions(script: &mut Script) {
     for (index, transaction) in script.transactions.iter().enumerate() {
         if !script.tests.iter().any(|test| test.name == transaction.name) {
             let name = transaction.name.clone();
-            script.tests.push(Mix { name, parts: vec![(index, 1)], is_defined: false });
+            let parts = vec![(index, 1)];
+            script.tests.push(Mix { name, parts, is_defined: false, per_minute: None });
         }
     }
 }
@@ -253,8 +254,28 @@ impl Parser<'_> {
                 break;
             }
         }
+
+        let per_minute = self.rate_per_minute()?;
         self.expect(";")?;
-        Ok(Mix { name, parts, is_defined: true })
+        Ok(Mix { name, parts, is_defined: true, per_minute })
+    }
+
+    /// Takes the name of a test's throughput per minute; `None` if the test has none.
+    fn rate_per_minute(&mut self) -> Result<Option<String>, Fault> {
+        if !self.take("per") {
+            return Ok(None);
+        }
+        self.expect("minute")?;
+
+        let span = self.peek();
+        let Some(name) = self.quoted('"') else {
+            return Err(self.unexpected("the name of the rate, in double quotes"));
+        };
+        if name.trim().is_empty() || name.chars().any(char::is_control) {
+            let message = "a rate needs a name of one line";
+            return Err(fault("plan::bad-text", span, message, "expected text"));
+        }
+        Ok(Some(name))
     }
 
     /// Takes the name of a transaction that is defined above, and returns its index.

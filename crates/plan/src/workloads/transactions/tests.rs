@@ -261,3 +261,20 @@ fn only_a_table_with_fixed_rows_has_homes() {
     let tables = |test| script.home_tables(test).map(|table| table.rows).collect::<Vec<_>>();
     assert_eq!([tables(0), tables(1)], [vec![20], vec![]]);
 }
+
+#[test]
+fn a_test_may_name_its_rate_per_minute() {
+    let rate_of = |end: &str| {
+        let text = format!("{BEGIN}select 1; }} test many = a 3{end};");
+        script(&text, SIZES).map(|script| script.tests[0].per_minute.clone())
+    };
+    assert_eq!(rate_of("").unwrap(), None);
+    assert_eq!(rate_of(" per minute \"payments per minute\"").unwrap().as_deref(), Some("payments per minute"));
+    for (end, message) in [
+        (" per hour \"x\"", "unexpected `hour`"),
+        (" per minute payments", "unexpected `payments`"),
+        (" per minute \" \"", "a rate needs a name of one line"),
+    ] {
+        assert_eq!(rate_of(end).unwrap_err().message, message);
+    }
+}

@@ -53,6 +53,7 @@ impl<E: SqlEngine> WorkloadRunner for TransactionsRunner<'_, E> {
             TransactionsStepKind::Index => (StepKind::Index, transactions::INSERT),
             TransactionsStepKind::Run { test, home, pauses, .. } => {
                 record.homes = homes(script, *test, *home, record.clients);
+                record.per_minute.clone_from(&script.tests[*test].per_minute);
                 record.pauses = pauses_of_parts(script, *test, pauses);
                 let mut parts = script.tests[*test].parts.iter();
                 let writes = parts.any(|(part, _)| script.transactions[*part].writes());
