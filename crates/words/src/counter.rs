@@ -122,6 +122,10 @@ pub enum Role {
     UptimeSeconds,
     /// The share of that time in which writes were slowed down or stopped.
     StallPercent,
+    /// The number of times that a session waited for a lock of another one on data.
+    LockWaitCount,
+    /// Deadlocks, each of which ended a transaction.
+    DeadlockCount,
     /// Other work. More work for the same load means that the engine does something differently.
     Work,
     /// A role that a newer version of the format added.
@@ -157,6 +161,8 @@ impl Role {
                 | Self::CompactionWrittenBytes
                 | Self::CompactionReadBytes
                 | Self::StallSeconds
+                | Self::LockWaitCount
+                | Self::DeadlockCount
                 | Self::Work
         )
     }

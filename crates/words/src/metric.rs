@@ -64,6 +64,8 @@ pub enum Section {
     ClientServer,
     /// The parts of an operation's time.
     Time,
+    /// Waits for data that others lock, and attempts that this ends.
+    Contention,
     /// The use of the disks.
     InputOutput,
     /// Traffic between the load's hosts and the server's.
@@ -100,6 +102,7 @@ impl Section {
             Self::Host => "Cost per operation, whole host",
             Self::ClientServer => "Cost per operation, client and server",
             Self::Time => "The time of an operation",
+            Self::Contention => "Contention",
             Self::InputOutput => "Input and output",
             Self::Network => "Network",
             Self::Durability => "Durability",
@@ -264,6 +267,9 @@ metrics! {
     "client_cpu_us_per_read"         "client_cpu"          "us/read"    Microseconds Less ClientServer Certain "client_cpu_us_per_read"                     "";
     "client_cpu_us_per_write"        "client_cpu"          "us/write"   Microseconds Less ClientServer Certain "client_cpu_us_per_write"                    "";
     "system_calls_per_op"            "calls"               "/op"        PerOperation Less ClientServer Certain "system_calls_per_op"                        "system calls of the engine";
+    "retries_per_op"                 "retries"             "/op"        PerOperation Less Contention   Certain "retries_per_op"                             "attempts after the first";
+    "lock_waits_per_op"              "lock_waits"          "/op"        PerOperation Less Contention   Certain "lock_waits_per_op"                          "waits for locks on data";
+    "deadlocks_per_op"               "deadlocks"           "/op"        PerOperation Less Contention   Certain "deadlocks_per_op"                           "deadlocks of the engine";
     "fsyncs_per_commit"              "fsyncs"              "/commit"    PerOperation Less Durability   All     "fsyncs_per_commit"                          "fsyncs per commit";
     "log_fsyncs_per_commit"          "log_fsyncs"          "/commit"    PerOperation Less Durability   All     "log_fsyncs_per_commit"                      "";
     "data_fsyncs_per_commit"         "data_fsyncs"         "/commit"    PerOperation Less Durability   All     "data_fsyncs_per_commit"                     "";

@@ -1,6 +1,7 @@
 //! Computes the field's figures per second and per operation. Each formula is explained in
 //! `docs/metrics.md`.
 
+mod contention;
 mod lag_trend;
 mod lsm;
 mod op_time;
@@ -50,6 +51,7 @@ pub fn metrics(
         .chain(size_metrics(step, host))
         .chain(client_metrics(step, embedded))
         .chain(op_time::op_time(step, host, embedded))
+        .chain(contention::figures(step))
         .chain(upkeep::upkeep(step, host))
         .chain(lsm::figures(step, host, engine))
         .chain(replication::figures(step, engine));

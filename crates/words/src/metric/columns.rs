@@ -31,6 +31,9 @@ pub const COSTS: &Columns = &[
     ("client_cpu_us_per_write", ""),
     ("krows_sec", ""),
     ("rows/event", ""),
+    ("retries_per_op", ""),
+    ("lock_waits_per_op", ""),
+    ("deadlocks_per_op", ""),
     ("others%", ""),
     ("cpu_mhz", ""),
 ];

@@ -207,6 +207,14 @@ formulas! {
         "growth of `server_write_bytes`, or `assay_write_bytes`, / D1. The kernel charges whole \
          folios of page cache, so it may exceed what was written"
         "`/proc/PID/io`";
+    // Contention
+    "retries_per_op"
+        "attempts after the first / operations, with and without success";
+    "lock_waits_per_op"
+        "growth of the engine's count of waits for locks on data / operations, with and without \
+         success: `row_lock_wait_count` of InnoDB, `lock_wait_count` of SQLite";
+    "deadlocks_per_op"
+        "growth of `deadlock_count` / operations, with and without success";
     // Input and output
     "rps"
         "growth of reads completed"

@@ -72,7 +72,7 @@ const SOURCES: &[Source] = sources! {
         Cumulative "d.tup_updated" => "row_updated_count";
         Cumulative "d.tup_deleted" => "row_deleted_count";
         Cumulative "d.temp_bytes" => "temp_bytes" Work;
-        Cumulative "d.deadlocks" => "deadlock_count" Work;
+        Cumulative "d.deadlocks" => "deadlock_count" DeadlockCount;
         Cumulative "case when current_setting('track_io_timing')::bool then d.blk_read_time end" => "block_read_ms";
         Cumulative "case when current_setting('track_io_timing')::bool then d.blk_write_time end" => "block_write_ms";
     }
