@@ -221,7 +221,7 @@ impl<'a> StepData<'a> {
             offered: ops.offered,
             per_second: self.per_second(ops.ok),
             rows_per_second: self.per_second(ops.rows),
-            scheduled: ops.rate_target_ops_per_s.is_some(),
+            scheduled: self.step.is_scheduled(kind),
             errors: ops.errors.clone(),
             service_us: percentiles(service, service_max),
             response_us: percentiles(response, response_max),

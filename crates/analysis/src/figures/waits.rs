@@ -105,11 +105,11 @@ impl Looked<'_> {
     /// Returns whether a connection in a state has nothing to do. A client with an embedded engine
     /// sleeps until its operation is due.
     fn is_idle(&self, view: WaitView, name: &str) -> bool {
-        let mut ops = self.step.ops.values();
+        let mut kinds = self.step.ops.keys();
         self.embedded
             && view == WaitView::Kernel
             && name.starts_with(SLEEP)
-            && ops.any(|ops| ops.rate_target_ops_per_s.is_some())
+            && kinds.any(|kind| self.step.is_scheduled(kind))
     }
 
     /// Returns the states whose time the engine measured; `None` if it measures none.

@@ -70,7 +70,9 @@ fn run_on(engine: &str, target: &str) {
 
     run_ycsb(&place, engine, target);
 
-    let own = plan(SCRIPT, "\"index\", \"settle\", \"mixed\"", engine);
+    // Deadlocks take a second each, so a test that ends with its time may run few transactions.
+    let engine = format!("[workload.transactions.step.mixed]\ntransactions = 40\n{engine}");
+    let own = plan(SCRIPT, "\"index\", \"settle\", \"mixed\"", &engine);
     let ended = place.run(&own, &[]).expect_code(0);
     let run = ended.run_directory();
     let shown = Shown::read(&place, &run);
@@ -118,8 +120,11 @@ fn run_ycsb(place: &Place, engine: &str, target: &str) {
 fn order_entry_runs_with_and_without_a_rate() {
     let place = Place::new();
     let rate = "[workload.transactions.step.\"orders.slow\"]\nrate = 20\ntime = \"5s\"";
+    let think = "[workload.transactions.step.\"orders.terminals\"]\nthink = \"20ms\"\n\
+                 keying = { new_order = \"30ms\" }\ntransactions = 60";
     let keys = "use = \"orders\"\nload-batch = 5000";
-    let orders = plan(keys, "\"index\", \"orders\", \"orders.slow\"", &format!("{rate}\n{SQLITE}"));
+    let steps = "\"index\", \"orders\", \"orders.slow\", \"orders.terminals\"";
+    let orders = plan(keys, steps, &format!("{rate}\n{think}\n{SQLITE}"));
     let ended = place.run(&orders, &[]).expect_code(0);
     let shown = Shown::read(&place, &ended.run_directory());
     shown.assert_all_valid();
@@ -137,6 +142,26 @@ fn order_entry_runs_with_and_without_a_rate() {
     assert!((row["sla"]["target"].as_f64().unwrap() - 40.0).abs() < 1e-9, "{row}");
     assert!(row["sla"]["achieved"].as_f64().unwrap() > 36.0, "{row}");
     assert_eq!(row["ops"]["delivery"]["scheduled"], true, "{row}");
+
+    // Two clients work for the only warehouse. The script names the rate of new orders.
+    let metrics = &row["metrics"];
+    let [per_second, per_minute] =
+        ["o/s", "per_minute"].map(|name| metrics[name].as_f64().unwrap());
+    assert!((per_minute / per_second - 60.0).abs() < 1e-9, "{row}");
+    assert_eq!(row["per_minute"], "new orders per minute", "{row}");
+    let homes = &row["homes"][0];
+    assert_eq!((&homes["table"], homes["rows"].as_u64()), (&"warehouse".into(), Some(1)), "{row}");
+    let mut remarks = row["remarks"].as_array().unwrap().iter();
+    assert!(remarks.any(|remark| remark["code"] == "step::shared-homes"), "{row}");
+
+    // Terminals wait before each transaction, so that it has a time at which it is due.
+    let row = shown.row("lite.base", "orders.terminals");
+    let counts = kinds.map(|kind| row["ops"][kind]["count"].as_u64().unwrap());
+    assert_eq!(counts.iter().sum::<u64>(), 60, "{row}");
+    assert_eq!(row["ops"]["new_order"]["scheduled"], true, "{row}");
+    assert_eq!(row["sla"], serde_json::Value::Null, "{row}");
+    let least_seconds = counts[0] as f64 * 0.03 / 2.0;
+    assert!(row["seconds"].as_f64().unwrap() > least_seconds, "{row}");
 }
 
 #[test]

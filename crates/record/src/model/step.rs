@@ -175,6 +175,14 @@ impl Step {
         Some(self.role_of(self.main_operation()?))
     }
 
+    /// Returns whether operations of a kind are due at a time, before which connections are idle: they
+    /// have a rate, or clients think between them.
+    pub fn is_scheduled(&self, kind: &str) -> bool {
+        let ops = self.ops.get(kind);
+        let has_rate = ops.is_some_and(|ops| ops.rate_target_ops_per_s.is_some());
+        has_rate || self.pauses.contains_key(kind)
+    }
+
     /// Returns the role of a kind of operation. A record that has no roles has those of its names.
     pub fn role_of(&self, kind: &str) -> OpRole {
         let counted = self.ops.get(kind).and_then(|ops| ops.role);

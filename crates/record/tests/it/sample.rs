@@ -6,11 +6,11 @@ use std::path::Path;
 use record::{
     AloneStep, Assay, Build, BuiltCommit, BuiltPatch, Cell, CellDir, CellRef, Check, Connection,
     ConnectionState, Counter, Cpu, DeclaredOption, Design, DesignFactor, DesignedTarget, DiskFloor,
-    FORMAT, FactDifference, Failure, FileHash, FsyncLatency, GroupBase, Host, HostColumn,
+    FORMAT, FactDifference, Failure, FileHash, FsyncLatency, GroupBase, HomeRows, Host, HostColumn,
     ImportedFile, ImportedRun, ImportedStep, IntervalRow, Invocation, IoMode, IoRate, Limit,
-    LoadPause, OpRole, Ops, OptionStatus, Plan, PlanFile, RateSearch, ReadFloor, ResolvedValue,
-    Role, Run, RunDir, ServerHost, Setting, SettingRole, Settle, Status, Step, StepKind,
-    StorageSize, SyncFloor, SyncPlace, Target, UnmetOption, Warning, WorkloadSteps,
+    LoadPause, OpPause, OpRole, Ops, OptionStatus, Plan, PlanFile, RateSearch, ReadFloor,
+    ResolvedValue, Role, Run, RunDir, ServerHost, Setting, SettingRole, Settle, Status, Step,
+    StepKind, StorageSize, SyncFloor, SyncPlace, Target, UnmetOption, Warning, WorkloadSteps,
     latency_histogram,
 };
 
@@ -328,6 +328,30 @@ fn settle() -> Settle {
     }
 }
 
+fn homes() -> HomeRows {
+    HomeRows {
+        table: "warehouse".into(),
+        rows: 10,
+        rule: "spread".into(),
+        least_per_client: 2,
+        most_per_client: 3,
+    }
+}
+
+fn check() -> Check {
+    Check {
+        what: "rows of pi1".into(),
+        expected: "13000".into(),
+        found: "13000".into(),
+        holds: true,
+        left_out: None,
+    }
+}
+
+fn pause() -> OpPause {
+    OpPause { think_ns_mean: 12_000_000_000, keying_ns: 18_000_000_000 }
+}
+
 pub fn step() -> Step {
     Step {
         name: "l.i1".into(),
@@ -342,6 +366,9 @@ pub fn step() -> Step {
         commits_per_event: Some(1.0),
         deletes_per_event: Some(1.0),
         scanned_rows_per_event: Some(30_000_000),
+        per_minute: Some("new orders per minute".into()),
+        homes: vec![homes()],
+        pauses: [("new_order".to_owned(), pause())].into(),
         group: Some("write".into()),
         unreported: true,
         status: Status::Complete,
@@ -376,13 +403,7 @@ pub fn step() -> Step {
         counters_after: counters(1e15),
         counters_end: counters(2e15),
         storage: Some(StorageSize { data_bytes: 3 << 30, log_bytes: 1 << 29 }),
-        checks: vec![Check {
-            what: "rows of pi1".into(),
-            expected: "13000".into(),
-            found: "13000".into(),
-            holds: true,
-            left_out: None,
-        }],
+        checks: vec![check()],
         checks_ns: 5,
         catch_up_ns: None,
         settle: Some(settle()),

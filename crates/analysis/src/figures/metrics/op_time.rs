@@ -185,7 +185,7 @@ impl BusyTime {
             Some(connection.ended_ns.saturating_sub(connection.started_ns))
         });
 
-        let is_open = has_idle_time(main.step);
+        let is_open = main.step.main_operation().is_some_and(|kind| main.step.is_scheduled(kind));
         let shares = Shares::new(&main.all, is_open);
 
         let busy_us = if is_open {
@@ -220,14 +220,6 @@ const EVENTS_PER_OP: [(&str, CountOf); 5] = [
     ("branch_misses_per_op", |events| events.branch_misses),
     ("tlb_misses_per_op", |events| events.tlb_misses),
 ];
-
-/// Returns whether connections are idle until an operation is due: the step's main operation has a
-/// target rate, or clients think between operations.
-fn has_idle_time(step: &Step) -> bool {
-    let ops = step.main_operation().and_then(|kind| step.ops.get(kind));
-    let has_rate = ops.is_some_and(|ops| ops.rate_target_ops_per_s.is_some());
-    has_rate || !step.pauses.is_empty()
-}
 
 /// Returns the time that the hypervisor took per time that the processors worked: a running thread
 /// loses it, and neither CPU time nor waiting includes it.

@@ -154,7 +154,7 @@ pub(crate) fn read(
 
     let known = Known { tests: script.tests.clone(), has_indexes: script.has_indexes() };
     let names = step::names::<Kind>(cx, section, &known);
-    options.check_home(cx, &script);
+    options.check(cx, &script);
     let steps = step::steps(cx, section, &names, &known, |cx, name, _, section| TransactionsStep {
         name: name.name.clone(),
         kind: step(cx, name, section, &options, &script),

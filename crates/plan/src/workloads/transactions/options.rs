@@ -79,10 +79,10 @@ impl TestOptions {
         refuse_two_lengths(cx, section);
 
         let has_homes = script.home_tables(test).next().is_some();
-        let home_place = section.place_of("home");
+        let has_own_home = section.place_of("home") != Place::Nowhere;
         let home = cx.inherited(section, "home", &HOMES, &self.home, self.home.value);
-        if !has_homes {
-            refuse_home(cx, home_place, "the step's transactions have");
+        if has_own_home && !has_homes {
+            refuse_home(cx, &home, "the step's transactions have");
         }
 
         let isolation = &self.isolation;
@@ -115,14 +115,16 @@ impl TestOptions {
         script: &Script,
         rate: &Field<Option<f64>>,
     ) -> Vec<Pause> {
+        let are_own = ["think", "keying"].map(|key| section.place_of(key) != Place::Nowhere);
         let think = cx.inherited(section, "think", &PAUSES, &self.think, self.think.value.clone());
         let keying =
             cx.inherited(section, "keying", &PAUSES, &self.keying, self.keying.value.clone());
         let factor =
             cx.inherited(section, "think-factor", &FACTOR, &self.factor, self.factor.value);
 
-        for (key, times) in [("think", &think), ("keying", &keying)] {
-            if let Some(times) = &times.value {
+        // Those of the workload's table are checked there.
+        for ((key, times), is_own) in [("think", &think), ("keying", &keying)].iter().zip(are_own) {
+            if let Some(times) = times.value.as_ref().filter(|_| is_own) {
                 times.check(cx, &section.name_of(key), script);
             }
         }
@@ -139,10 +141,16 @@ impl TestOptions {
         pauses
     }
 
-    /// Reports `home` in the workload's table if no transaction of the script asks for homes.
-    pub(super) fn check_home(&self, cx: &mut Context<'_>, script: &Script) {
+    /// Reports options of the workload's table that don't fit the script: `home` if no transaction
+    /// asks for homes, and times of transactions that it does not have.
+    pub(super) fn check(&self, cx: &mut Context<'_>, script: &Script) {
         if script.transactions.iter().all(|transaction| transaction.homes.is_empty()) {
-            refuse_home(cx, self.home.place, "the script has");
+            refuse_home(cx, &self.home, "the script has");
+        }
+        for (key, times) in [("think", &self.think), ("keying", &self.keying)] {
+            if let Some(times) = &times.value {
+                times.check(cx, &format!("{}.{key}", super::PATH), script);
+            }
         }
     }
 
@@ -190,13 +198,13 @@ impl TestOptions {
 }
 
 /// Reports a plan with `home` where nothing asks for the homes of clients.
-fn refuse_home(cx: &mut Context<'_>, place: Place, who_has: &str) {
-    if place == Place::Nowhere {
+fn refuse_home(cx: &mut Context<'_>, home: &Field<HomeRule>, who_has: &str) {
+    if home.place == Place::Nowhere || !home.trusted {
         return;
     }
 
     let message = format!("`home` has no effect: {who_has} no `home(TABLE)`");
-    cx.error("plan::conflict", place, message)
+    cx.error("plan::conflict", home.place, message)
         .label("decides for which rows of a table a client works")
         .help("remove it, or draw the number of a row with `let NAME = home(TABLE);`");
 }

@@ -269,7 +269,10 @@ fn a_test_may_name_its_rate_per_minute() {
         script(&text, SIZES).map(|script| script.tests[0].per_minute.clone())
     };
     assert_eq!(rate_of("").unwrap(), None);
-    assert_eq!(rate_of(" per minute \"payments per minute\"").unwrap().as_deref(), Some("payments per minute"));
+    assert_eq!(
+        rate_of(" per minute \"payments per minute\"").unwrap().as_deref(),
+        Some("payments per minute")
+    );
     for (end, message) in [
         (" per hour \"x\"", "unexpected `hour`"),
         (" per minute payments", "unexpected `payments`"),
