@@ -80,6 +80,7 @@ fn the_most_frequent_row_has_its_share_whatever_the_number_of_rows() {
         letters: random.clone(),
         keyed: random,
         numbers: Vec::new(),
+        client: values::ClientOfMany::ALONE,
     };
     let mut counts = vec![0_u32; ROWS as usize];
     for _ in 0..DRAWS {
