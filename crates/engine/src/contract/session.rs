@@ -72,7 +72,8 @@ pub trait Session: Send + 'static {
     /// Binds the next parameter, declared as [`ParamType::Text`].
     fn text(&mut self, value: &str);
 
-    /// Runs the selected statement and reads its whole result. To retry a failed operation, call it
+    /// Runs the selected statement and reads its whole result. If the call of a procedure returns
+    /// several results, the outcome is that of the last one with rows. To retry a failed operation, call it
     /// again without [`start`](Session::start): it runs the same statement with the same
     /// parameters.
     ///

@@ -26,6 +26,14 @@ pub(super) struct Connection {
     pub(super) address: Address,
 }
 
+/// The end of a result as text.
+struct TextResult {
+    /// The end of a result without rows.
+    done: Option<Done>,
+    /// Another result follows.
+    has_next: bool,
+}
+
 impl Connection {
     /// Connects and logs in.
     pub(super) fn open(address: &Address) -> Result<Self, Error> {
@@ -228,6 +236,14 @@ impl Connection {
             && body.len() < if self.has_short_results { BODY_BYTES_MAX } else { 9 }
     }
 
+    /// Returns whether another result follows the rows that `end` ends.
+    #[inline]
+    pub(super) fn has_next(&self, end: &Range<usize>) -> bool {
+        // The low byte of the status is behind the number of warnings, or behind two zeros.
+        let status = self.bytes(end.clone()).get(3);
+        status.is_some_and(|status| status & packet::MORE_RESULTS != 0)
+    }
+
     /// Returns the number of columns in a result's first packet, and whether their definitions
     /// follow.
     #[inline]
@@ -301,17 +317,32 @@ impl Connection {
 
     /// Reads the reply to a statement as text. Calls `define` with each definition of a column, and
     /// `visit` with each row and its number of columns; `visit` returns `None` for a malformed
-    /// row.
+    /// row. Calls of procedures have several results, the last of them without rows.
     pub(super) fn read_text(
         &mut self,
         mut define: impl FnMut(&[u8]),
         mut visit: impl FnMut(&[u8], u64) -> Option<()>,
     ) -> Result<Option<Done>, Error> {
+        loop {
+            let result = self.read_text_result(&mut define, &mut visit)?;
+            if !result.has_next {
+                return Ok(result.done);
+            }
+        }
+    }
+
+    /// Reads one result of a statement as text.
+    fn read_text_result(
+        &mut self,
+        define: &mut impl FnMut(&[u8]),
+        visit: &mut impl FnMut(&[u8], u64) -> Option<()>,
+    ) -> Result<TextResult, Error> {
         let body = self.packet()?;
         match self.bytes(body.clone()) {
             [packet::OK, ..] => {
                 let done = Done::read(self.bytes(body));
-                return done.map(Some).ok_or_else(|| self.broken("a truncated reply"));
+                let done = done.ok_or_else(|| self.broken("a truncated reply"))?;
+                return Ok(TextResult { done: Some(done), has_next: false });
             }
             [packet::ERR, ..] => return Err(self.refusal(body)),
             [packet::LOCAL_INFILE, ..] => {
@@ -335,7 +366,7 @@ impl Connection {
         loop {
             let body = self.packet()?;
             if self.is_end(&body) {
-                return Ok(None);
+                return Ok(TextResult { done: None, has_next: self.has_next(&body) });
             }
             if let [packet::ERR, ..] = self.bytes(body.clone()) {
                 return Err(self.refusal(body));

@@ -20,6 +20,8 @@ const CAPABILITIES: u32 = capability::LONG_PASSWORD
     | capability::PROTOCOL_41
     | capability::TRANSACTIONS
     | capability::SECURE_CONNECTION
+    | capability::MULTI_RESULTS
+    | capability::PS_MULTI_RESULTS
     | capability::PLUGIN_AUTH
     | capability::PLUGIN_AUTH_LENENC;
 

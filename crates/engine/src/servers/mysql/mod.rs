@@ -8,6 +8,7 @@ mod address;
 mod auth;
 mod config;
 mod connection;
+mod dates;
 mod dialect;
 mod failure;
 mod inspect;

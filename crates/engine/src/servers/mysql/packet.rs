@@ -31,6 +31,10 @@ pub(super) mod capability {
     pub(in super::super) const SSL: u32 = 1 << 11;
     pub(in super::super) const TRANSACTIONS: u32 = 1 << 13;
     pub(in super::super) const SECURE_CONNECTION: u32 = 1 << 15;
+    /// Calls of procedures may return rows.
+    pub(in super::super) const MULTI_RESULTS: u32 = 1 << 17;
+    /// Calls that are prepared statements too.
+    pub(in super::super) const PS_MULTI_RESULTS: u32 = 1 << 18;
     pub(in super::super) const PLUGIN_AUTH: u32 = 1 << 19;
     pub(in super::super) const PLUGIN_AUTH_LENENC: u32 = 1 << 21;
     pub(in super::super) const DEPRECATE_EOF: u32 = 1 << 24;
@@ -51,6 +55,9 @@ pub(super) mod kind {
     pub(in super::super) const DATETIME: u8 = 12;
     pub(in super::super) const VAR_STRING: u8 = 253;
 }
+
+/// The flag in the status after a result that another one follows.
+pub(super) const MORE_RESULTS: u8 = 8;
 
 /// The flag of a column with unsigned numbers.
 pub(super) const UNSIGNED: u16 = 32;

@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use super::connection::Connection;
+use super::dates::Dates;
 use super::packet::{self, Done, HEADER_BYTES, kind};
 use super::{Address, row};
 use crate::contract::{Interrupt, KeptRow, Outcome, ParamType, Rows, Session, Statement, Table};
@@ -21,6 +22,13 @@ struct PrepareReply {
     id: u32,
     column_count: u16,
     param_count: u16,
+}
+
+/// A result with rows.
+struct RowsResult {
+    outcome: Outcome,
+    /// Another result follows: a procedure may return several.
+    has_next: bool,
 }
 
 /// The start of the message that executes a statement.
@@ -267,7 +275,7 @@ impl MysqlSession {
 
     /// Reads all rows. Returns their number, and the first value of the first row.
     #[inline]
-    fn read_rows(&mut self, columns: u64, definitions_follow: bool) -> Result<Outcome, Error> {
+    fn read_rows(&mut self, columns: u64, definitions_follow: bool) -> Result<RowsResult, Error> {
         let keeps_row = self.statements[self.current].keeps_row;
         if definitions_follow && keeps_row {
             self.redefine(columns)?;
@@ -293,11 +301,35 @@ impl MysqlSession {
                 }
                 outcome.rows += 1;
             } else if self.connection.is_end(&body) {
-                return Ok(outcome);
+                return Ok(RowsResult { outcome, has_next: self.connection.has_next(&body) });
             } else if let [packet::ERR, ..] = self.connection.bytes(body.clone()) {
                 return Err(self.connection.refusal(body));
             } else {
                 return Err(self.connection.broken("a row of an unknown kind"));
+            }
+        }
+    }
+
+    /// Reads the results after the first one, which had `outcome`. Returns the outcome of the last one
+    /// with rows.
+    #[cold]
+    fn read_next_results(&mut self, mut outcome: Outcome) -> Result<Outcome, Error> {
+        loop {
+            let body = self.connection.packet()?;
+            match self.connection.bytes(body.clone()) {
+                // A call ends with a result without rows.
+                [packet::OK, ..] => return Ok(outcome),
+                [packet::ERR, ..] => return Err(self.connection.refusal(body)),
+                _ => {}
+            }
+
+            let Some((columns, definitions_follow)) = self.connection.columns(body) else {
+                return Err(self.connection.broken("a reply of an unknown kind"));
+            };
+            let result = self.read_rows(columns, definitions_follow)?;
+            outcome = result.outcome;
+            if !result.has_next {
+                return Ok(outcome);
             }
         }
     }
@@ -417,7 +449,12 @@ impl Session for MysqlSession {
             [packet::ERR, ..] => return Err(self.connection.refusal(body)),
             _ => match self.connection.columns(body) {
                 Some((columns, definitions_follow)) => {
-                    self.read_rows(columns, definitions_follow)?
+                    let first = self.read_rows(columns, definitions_follow)?;
+                    if first.has_next {
+                        self.read_next_results(first.outcome)?
+                    } else {
+                        first.outcome
+                    }
                 }
                 None => return Err(self.connection.broken("a reply of an unknown kind")),
             },
@@ -484,102 +521,9 @@ fn inserted_table(sql: &str) -> Option<&str> {
     words.next()?.split('(').next()
 }
 
-const DAY_SECONDS: i64 = 86_400;
-
-/// Converts timestamps to the protocol's format. Caches the last day, because a statement's
-/// timestamps are mostly of one day.
-#[derive(Default)]
-struct Dates {
-    /// The last day, counted from 1970-01-01, and its year, month and day.
-    day: i64,
-    date: Option<[u8; 4]>,
-}
-
-impl Dates {
-    /// Returns the length, date and time in the protocol's format, and the microseconds.
-    #[inline]
-    fn split(&mut self, unix_us: i64) -> ([u8; 8], u32) {
-        let seconds = unix_us.div_euclid(1_000_000);
-        // Below a million.
-        let micros = unix_us.rem_euclid(1_000_000) as u32;
-        let day = seconds.div_euclid(DAY_SECONDS);
-
-        // Below a day's seconds.
-        let second = seconds.rem_euclid(DAY_SECONDS) as u32;
-
-        let date = match self.date {
-            Some(date) if day == self.day => date,
-            _ => {
-                self.day = day;
-                *self.date.insert(civil(day))
-            }
-        };
-
-        // Each below 60.
-        let time = [second / 3600, second / 60 % 60, second % 60].map(|part| part as u8);
-        let mut date_and_time = [7; 8];
-        date_and_time[1..5].copy_from_slice(&date);
-        date_and_time[5..].copy_from_slice(&time);
-
-        (date_and_time, micros)
-    }
-}
-
-/// Converts a day since 1970-01-01 to its year (two bytes), month and day in the Gregorian
-/// calendar. Eras of 400 years begin in March, so that a leap day is the last day of its year.
-fn civil(day: i64) -> [u8; 4] {
-    let shifted = day + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    // The server's calendar ends in 9999.
-    let [low, high] = (year.clamp(0, 9999) as u16).to_le_bytes();
-    [low, high, month as u8, day_of_month as u8]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn shown(unix_us: i64) -> String {
-        let ([length, low, high, month, day, hour, minute, second], micros) =
-            Dates::default().split(unix_us);
-        assert_eq!(length, 7);
-        let year = u16::from_le_bytes([low, high]);
-        format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micros:06}")
-    }
-
-    #[test]
-    fn timestamps_are_converted_to_dates() {
-        for (unix_us, expected) in [
-            (0, "1970-01-01 00:00:00.000000"),
-            (-1, "1969-12-31 23:59:59.999999"),
-            (951_782_400_000_000, "2000-02-29 00:00:00.000000"),
-            (1_700_000_000_123_456, "2023-11-14 22:13:20.123456"),
-            (1_709_251_199_000_000, "2024-02-29 23:59:59.000000"),
-            (4_107_542_400_000_000, "2100-03-01 00:00:00.000000"),
-        ] {
-            assert_eq!(shown(unix_us), expected);
-        }
-    }
-
-    #[test]
-    fn the_cached_day_is_used_only_for_itself() {
-        let mut dates = Dates::default();
-        let noon = 1_700_000_000_000_000;
-        let first = dates.split(noon).0;
-        assert_eq!(dates.split(noon + 1_000_000).0[..5], first[..5]);
-        assert_ne!(dates.split(noon + 86_400_000_000).0[..5], first[..5]);
-    }
 
     #[test]
     fn the_table_of_an_insert_is_found() {
