@@ -296,6 +296,9 @@ descriptions! {
         "statements"
             => "`\"portable\"`: the same on all engines; `\"native\"`: those that the script has \
                 for one engine";
+        "form"
+            => "how a client sends a transaction: `\"statements\"`, or in one round trip as a \
+                `\"procedure\"` or a `\"block\"` ([transactions.md](transactions.md#forms))";
         "home"
             => "the rows of a table for which a client works, such as warehouses of `orders`: \
                 `\"fixed\"`, `\"spread\"` or `\"all\"`: [homes](transactions.md#homes)";

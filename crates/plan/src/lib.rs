@@ -80,6 +80,7 @@ use reading::value_kinds::{
 };
 use reading::{document, overrides};
 use repeats::Repeats;
+use spec::transactions::Form;
 use text::tree::{Node, Table};
 use text::wording::code;
 use turns::TurnKind;
@@ -429,6 +430,33 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[D
         let engine = code(build.engine.name());
         let message = format!("the {workload} not run on build {}", code(&build.name));
         cx.error("plan::conflict", *place, message).label(format!("{engine} {why}")).help(help);
+    }
+    check_forms(cx, variants.unwrap_or_default(), builds);
+}
+
+/// Reports builds that can't run transactions in the form of a variant.
+fn check_forms(cx: &mut Context<'_>, variants: &[Variant], builds: &[DeclaredBuild]) {
+    let workloads = variants.iter().map(|variant| &variant.workload);
+    let forms = workloads.filter_map(|workload| match workload {
+        Workload::Transactions(transactions) => Some(transactions.form),
+        _ => None,
+    });
+    let forms: Vec<Form> = forms.collect();
+
+    for DeclaredBuild { build, place } in builds {
+        // A build without SQL is reported already.
+        let has_sql = build.engine.facts().interface == EngineInterface::Sql;
+        let refused =
+            forms.iter().find_map(|form| Some((form, form.not_applicable_to(build.engine)?)));
+        let Some((form, why)) = refused.filter(|_| has_sql) else {
+            continue;
+        };
+
+        let (form, build_name) = (code(form.name()), code(&build.name));
+        let message = format!("transactions in the form {form} do not run on build {build_name}");
+        cx.error("plan::conflict", *place, message)
+            .label(format!("{} {why}", code(build.engine.name())))
+            .help("use `form = \"statements\"`, or remove the build");
     }
 }
 

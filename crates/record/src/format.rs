@@ -43,6 +43,7 @@ impl std::fmt::Display for FormatVersion {
 ///   that after any step.
 /// - 1.12: [`Step::homes`](crate::Step::homes): the rows for which clients work. [`Step::pauses`](crate::Step::pauses): their
 ///   think and keying times. [`Step::per_minute`](crate::Step::per_minute): the name of a throughput per minute.
+///   [`Cell::procedures_left`](crate::Cell::procedures_left): what a killed run left in a server.
 pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 12 };
 
 impl FormatVersion {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::summary::Commits;
+use crate::summary::{Commits, RowNumbers};
 use crate::{insert, kv, sysbench};
 
 /// The knowledge of a workload between two steps.
@@ -19,6 +19,9 @@ pub enum DataState {
         /// The commits since the load.
         #[serde(default, skip_serializing_if = "Commits::is_none")]
         commits: Commits,
+        /// The numbers of each table's rows; empty if no transaction numbered a new row.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        numbers: Vec<RowNumbers>,
     },
     /// The keys of the key-value sequence.
     KeyValue(kv::KnownKeys),

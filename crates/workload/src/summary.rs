@@ -94,7 +94,7 @@ pub struct Commits {
 }
 
 /// The numbers of a table's rows after a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowNumbers {
     /// The smallest number that no client took.
     pub next: u64,

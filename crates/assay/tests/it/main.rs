@@ -75,6 +75,7 @@ mod sysbench;
 mod system_calls;
 mod table_formats;
 mod tls;
+mod transaction_forms;
 mod transactions;
 mod tun;
 mod turns;

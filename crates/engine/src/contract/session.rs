@@ -73,7 +73,8 @@ pub trait Session: Send + 'static {
     fn text(&mut self, value: &str);
 
     /// Runs the selected statement and reads its whole result. If the call of a procedure returns
-    /// several results, the outcome is that of the last one with rows. To retry a failed operation, call it
+    /// several results, the outcome is that of the last one with rows. A `do` block of PostgreSQL,
+    /// sent as text, has the value of its notice with the SQLSTATE `AS000`. To retry a failed operation, call it
     /// again without [`start`](Session::start): it runs the same statement with the same
     /// parameters.
     ///

@@ -43,6 +43,9 @@ pub struct Cell {
     pub invocation: u32,
     /// Tables that the cell created in a server that Assay did not start, and did not drop.
     pub tables_left: Vec<String>,
+    /// Procedures that the cell created in such a server, and did not drop.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub procedures_left: Vec<String>,
     /// The limits that the config sets for the server, and the effective ones.
     pub limits: Vec<Limit>,
     /// The means by which its processes were frozen between its turns; `None` if they were not.

@@ -233,6 +233,7 @@ pub fn cell() -> Cell {
         server_user: Some("postgres".into()),
         invocation: 1,
         tables_left: vec!["pi1".into()],
+        procedures_left: vec!["assay_tpcb".into()],
         limits: vec![Limit {
             what: "memory".into(),
             asked: "1073741824".into(),

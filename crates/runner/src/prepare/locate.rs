@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use engine::{Needs, SetupError};
-use plan::{Build, BuildSource, Diagnostic, Limits, Place, Plan};
+use plan::transactions::Form;
+use plan::{Build, BuildSource, Diagnostic, Engine, Limits, Place, Plan, Workload};
 
 use super::engines;
 use super::installed::{missing_spec, not_fetched_at};
@@ -163,16 +164,40 @@ impl<'a> Search<'a> {
 
         // A build whose server is unfit is found all the same.
         match found {
-            Ok(facts) => self.builds.push(record::Build {
-                name: build.name.clone(),
-                engine: build.engine.name().into(),
-                version: facts.version,
-                source: facts.source,
-                files: facts.files,
-                commit: facts.commit,
-            }),
+            Ok(facts) => {
+                self.check_form(build, &facts.version);
+                self.builds.push(record::Build {
+                    name: build.name.clone(),
+                    engine: build.engine.name().into(),
+                    version: facts.version,
+                    source: facts.source,
+                    files: facts.files,
+                    commit: facts.commit,
+                });
+            }
             Err(error) => self.note_error(build, error),
         }
+    }
+
+    /// Notes a build that can't run transactions as blocks: MySQL has none, unlike MariaDB.
+    fn check_form(&mut self, build: &Build, version: &str) {
+        let is_mysql = build.engine == Engine::Mysql && !version.contains("MariaDB");
+        let has_blocks = self.file.plan.variants.iter().any(|variant| match &variant.workload {
+            Workload::Transactions(transactions) => transactions.form == Form::Block,
+            _ => false,
+        });
+        if !is_mysql || !has_blocks {
+            return;
+        }
+
+        let name = &build.name;
+        let message = format!(
+            "transactions in the form `block` do not run on build `{name}`: MySQL {version} has no \
+             blocks of statements outside of procedures"
+        );
+        let place = self.file.place_of_build(build);
+        let help = "use `form = \"procedure\"`, or MariaDB";
+        self.diagnostics.push(refusal("build::unusable", place, message, Some(help)));
     }
 
     /// Checks the limits of the configs of `targets` against the host.

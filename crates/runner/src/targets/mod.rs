@@ -4,10 +4,11 @@
 //!   of a cell. What it started is a [`RunningTarget`](running::RunningTarget).
 //! * [`workloads`] are the interfaces through which steps see an engine and a workload on it.
 //! * [`replicas`] watches the replicas of a server.
-//! * [`tables`] creates tables and drops them, and [`part`] has copies of kept databases.
+//! * [`tables`] and [`procedures`] create them and drop them, and [`part`] has copies of kept databases.
 
 pub mod engines;
 pub mod part;
+mod procedures;
 pub mod replicas;
 pub mod running;
 pub mod site;

@@ -7,6 +7,7 @@ use engine::notation;
 use engine::{DataDir, SqlEngine, Table, Wrapper};
 use plan::Workload;
 use record::{Cell, CellDir, Limit, RunDir, Warning};
+use workload::transactions::Procedure;
 
 use super::part::Part;
 use super::tables;
@@ -179,13 +180,15 @@ impl<'a> CellSite<'a> {
         Ok(self.directory.write(self.record)?)
     }
 
-    /// Drops tables that earlier cells of this run left behind in a foreign server.
-    pub fn drop_leftover_tables<E: SqlEngine>(&self, engine: &E) -> anyhow::Result<()> {
-        tables::drop_leftover_tables(
-            self.run,
-            &self.record.build,
-            &mut engine.connect_to_clean_up()?,
-        )
+    /// Notes a new procedure in a foreign server. Only noted procedures are ever dropped.
+    pub fn note_procedure(&mut self, procedure: &Procedure) -> anyhow::Result<()> {
+        self.record.procedures_left.push(procedure.signature.clone());
+        Ok(self.directory.write(self.record)?)
+    }
+
+    /// Drops what earlier cells of this run left behind in a foreign server.
+    pub fn drop_leftovers<E: SqlEngine>(&self, engine: &E) -> anyhow::Result<()> {
+        tables::drop_leftovers(self.run, &self.record.build, &mut engine.connect_to_clean_up()?)
     }
 }
 

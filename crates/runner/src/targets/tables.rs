@@ -4,6 +4,8 @@ use anyhow::Context;
 use engine::{Session, SqlEngine, Table};
 use record::RunDir;
 
+use super::procedures;
+
 /// Creates tables, and calls `made` for each as soon as it exists.
 pub fn make<E: SqlEngine>(
     engine: &E,
@@ -43,16 +45,14 @@ fn creation_error(error: engine::Error, sql: &str, table: &Table) -> anyhow::Err
     ))
 }
 
-/// Drops the tables that cells of this run created in the server of `build` and could not drop
-/// because a server or assay was killed.
-pub fn drop_leftover_tables(
-    run: &RunDir,
-    build: &str,
-    session: &mut impl Session,
-) -> anyhow::Result<()> {
+/// Drops the tables and procedures that cells of this run created in the server of `build` and could
+/// not drop because a server or assay was killed.
+pub fn drop_leftovers(run: &RunDir, build: &str, session: &mut impl Session) -> anyhow::Result<()> {
     for directory in run.started_cells()? {
         let mut record = directory.read()?;
-        if record.build == build && !record.tables_left.is_empty() {
+        let has_left = !record.tables_left.is_empty() || !record.procedures_left.is_empty();
+        if record.build == build && has_left {
+            procedures::drop_all(session, &mut record.procedures_left, 0)?;
             drop_all(session, &mut record.tables_left, 0)?;
             // Written for each cell: the tables are gone, whatever happens next.
             directory.write(&record)?;

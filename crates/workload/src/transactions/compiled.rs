@@ -13,16 +13,23 @@ use super::values::{Computation, TextComputation, Values};
 const EXCERPT_CHARS: usize = 200;
 
 /// A transaction of one connection.
-pub(super) struct CompiledTransaction {
+pub(super) struct CompiledTransaction<B> {
     pub(super) name: &'static str,
     pub(super) input: Vec<CompiledAction>,
-    pub(super) body: Vec<CompiledAction>,
+    /// The work of an attempt.
+    pub(super) body: B,
     /// The index in the script.
     pub(super) index: usize,
     /// The number of integers that its values and variables take.
     pub(super) integer_count: usize,
     /// The number of texts.
     pub(super) text_count: usize,
+}
+
+/// The actions of an attempt, whose statements are sent one by one.
+pub(super) struct Statements {
+    pub(super) actions: Vec<CompiledAction>,
+    /// A statement may write.
     pub(super) writes: bool,
     /// Each statement commits by itself.
     pub(super) is_autocommitted: bool,
@@ -76,15 +83,35 @@ pub(super) struct Compiler<'a, S> {
 }
 
 impl<S: Session> Compiler<'_, S> {
-    /// Prepares a transaction of the script.
+    /// Prepares a transaction of the script, whose statements are sent one by one.
     ///
     /// # Errors
     /// A statement that the engine refuses.
-    pub(super) fn transaction(
+    pub(super) fn statements(
         &mut self,
         index: usize,
         transaction: &Transaction,
-    ) -> Result<CompiledTransaction, Error> {
+    ) -> Result<CompiledTransaction<Statements>, Error> {
+        self.transaction(index, transaction, |compiler| {
+            let actions = compiler.block(&transaction.body)?;
+            Ok(Statements {
+                actions,
+                writes: transaction.writes(),
+                is_autocommitted: transaction.is_autocommitted,
+            })
+        })
+    }
+
+    /// Prepares a transaction of the script, and its work with `body`.
+    ///
+    /// # Errors
+    /// Those of `body`.
+    pub(super) fn transaction<B>(
+        &mut self,
+        index: usize,
+        transaction: &Transaction,
+        body: impl FnOnce(&mut Self) -> Result<B, Error>,
+    ) -> Result<CompiledTransaction<B>, Error> {
         let named = |error: Error| Error {
             message: format!("transaction `{}`: {}", transaction.name, error.message),
             ..error
@@ -92,12 +119,10 @@ impl<S: Session> Compiler<'_, S> {
         Ok(CompiledTransaction {
             name: super::lasting::name(&transaction.name),
             input: self.block(&transaction.input).map_err(named)?,
-            body: self.block(&transaction.body).map_err(named)?,
+            body: body(self).map_err(named)?,
             index,
             integer_count: transaction.integers,
             text_count: transaction.texts,
-            writes: transaction.writes(),
-            is_autocommitted: transaction.is_autocommitted,
         })
     }
 
@@ -146,9 +171,9 @@ impl<S: Session> Compiler<'_, S> {
             Action::Abort => CompiledAction::Abort,
 
             Action::On { engines, is_native, then, otherwise } => {
-                let is_wanted = !is_native || self.statements == ScriptStatements::Native;
-                let is_here = self.dialect.engine().is_some_and(|engine| engines.contains(&engine));
-                let branch = if is_wanted && is_here { then } else { otherwise };
+                let engine = self.dialect.engine();
+                let is_first = self.statements.choose_first(engines, *is_native, engine);
+                let branch = if is_first { then } else { otherwise };
                 block.extend(self.block(branch)?);
                 return Ok(());
             }

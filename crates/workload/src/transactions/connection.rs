@@ -2,7 +2,7 @@
 
 use engine::{Dialect, Error, ErrorClass, Interrupt, Session};
 
-use super::compiled::{CompiledTransaction, Flow, run};
+use super::compiled::{CompiledTransaction, Flow, Statements, run};
 use super::terminal::Terminal;
 use super::values::Values;
 use crate::numbers::ClientNumbers;
@@ -71,48 +71,125 @@ impl Boundaries {
     }
 }
 
-/// A part of a test's mix.
-pub(super) struct MixPart {
-    pub(super) transaction: CompiledTransaction,
-    pub(super) weight: u64,
+/// The progress of an attempt.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// The transaction is open, and stays so when a statement fails.
+    pub(super) is_open: bool,
+    /// The commit was sent, and not answered yet.
+    pub(super) is_committing: bool,
+    /// The transaction was committed, perhaps.
+    pub(super) is_committed: bool,
 }
 
-/// Runs the transactions of a test.
-pub(super) struct Runner<S> {
-    session: S,
-    kinds: &'static [OpKind],
-    parts: Vec<MixPart>,
-    weights: u64,
-    boundaries: Boundaries,
-    values: Values,
+impl Progress {
+    /// The progress after a commit.
+    pub(super) const COMMITTED: Self =
+        Self { is_open: false, is_committing: false, is_committed: true };
+}
+
+/// The values of a client's transactions, their number and its waits.
+pub(super) struct ClientWork {
+    /// The number of the client is the first integer.
+    pub(super) values: Values,
+    pub(super) pace: Pace,
+}
+
+/// The number of transactions of a client, and its waits.
+#[derive(Default)]
+pub(super) struct Pace {
     /// The number of transactions that are not prepared yet; `None` means until the step ends.
     pub(super) left: Option<u64>,
     /// The waits before transactions; `None` if the client does not wait.
     pub(super) terminal: Option<Terminal>,
+}
+
+/// The work of a transaction after its input.
+pub(super) trait Body<S>: Send {
+    /// Runs the transaction once, from its beginning to its commit or rollback. What `progress` says
+    /// after an error has to be rolled back.
+    ///
+    /// # Errors
+    /// The engine's own; a wrong number of rows; a value that has no result.
+    fn run(
+        &mut self,
+        session: &mut S,
+        boundaries: &Boundaries,
+        values: &mut Values,
+        progress: &mut Progress,
+    ) -> Result<Executed, Error>;
+}
+
+impl<S: Session> Body<S> for Statements {
+    #[inline]
+    fn run(
+        &mut self,
+        session: &mut S,
+        boundaries: &Boundaries,
+        values: &mut Values,
+        progress: &mut Progress,
+    ) -> Result<Executed, Error> {
+        if self.is_autocommitted {
+            progress.is_committing = self.writes;
+        } else {
+            let begin = if self.writes { &boundaries.begin } else { &boundaries.begin_reading };
+            begin.run(session)?;
+            progress.is_open = true;
+        }
+
+        let mut rows = 0;
+        let flow = run(&self.actions, session, values, &mut rows)?;
+        if flow == Flow::Abort {
+            if progress.is_open {
+                boundaries.rollback.run(session)?;
+            }
+            *progress = Progress::default();
+            return Ok(Executed { rows, is_expected: true, is_rolled_back: true });
+        }
+
+        if progress.is_open {
+            progress.is_committing = true;
+            boundaries.commit.run(session)?;
+        }
+        *progress = Progress::COMMITTED;
+        Ok(Executed { rows, is_expected: true, is_rolled_back: false })
+    }
+}
+
+/// A part of a test's mix.
+pub(super) struct MixPart<B> {
+    pub(super) transaction: CompiledTransaction<B>,
+    pub(super) weight: u64,
+}
+
+/// Runs the transactions of a test.
+pub(super) struct Runner<S, B> {
+    session: S,
+    kinds: &'static [OpKind],
+    parts: Vec<MixPart<B>>,
+    weights: u64,
+    boundaries: Boundaries,
+    values: Values,
+    pace: Pace,
     /// The part that is prepared.
     chosen: usize,
     /// The fault of an input value of the prepared transaction.
     fault: Option<Error>,
-    /// The transaction is open.
-    is_open: bool,
-    /// The commit was sent, and not answered yet.
-    is_committing: bool,
-    /// The prepared transaction was committed, perhaps.
-    is_committed: bool,
+    progress: Progress,
     commits: Commits,
 }
 
-impl<S: Session> Runner<S> {
-    /// Returns a runner of transactions, whose kinds of operation are `kinds`. The values have the
-    /// number of the client as their first integer.
+impl<S: Session, B: Body<S>> Runner<S, B> {
+    /// Returns a runner of transactions, whose kinds of operation are `kinds`.
     pub(super) fn new(
         session: S,
         kinds: &'static [OpKind],
-        parts: Vec<MixPart>,
+        parts: Vec<MixPart<B>>,
         boundaries: Boundaries,
-        mut values: Values,
+        client: ClientWork,
         transactions: usize,
     ) -> Self {
+        let ClientWork { mut values, pace } = client;
         let integer_count = parts.iter().map(|part| part.transaction.integer_count).max();
         let text_count = parts.iter().map(|part| part.transaction.text_count).max();
         values.integers.resize(integer_count.unwrap_or(1), 0);
@@ -125,20 +202,12 @@ impl<S: Session> Runner<S> {
             parts,
             boundaries,
             values,
-            left: None,
-            terminal: None,
+            pace,
             chosen: 0,
             fault: None,
-            is_open: false,
-            is_committing: false,
-            is_committed: false,
+            progress: Progress::default(),
             commits: Commits { counts: vec![0; transactions], is_uncertain: false },
         }
-    }
-
-    /// Sets the row numbers of each table.
-    pub(super) fn share_numbers(&mut self, numbers: Vec<ClientNumbers>) {
-        self.values.numbers = numbers;
     }
 
     /// Returns the index of a part, drawn by weight.
@@ -165,61 +234,39 @@ impl<S: Session> Runner<S> {
             return Err(fault.clone());
         }
 
-        let Self { session, boundaries, values, .. } = self;
-        let transaction = &self.parts[self.chosen].transaction;
-        if transaction.is_autocommitted {
-            self.is_committing = transaction.writes;
-        } else {
-            let begin =
-                if transaction.writes { &boundaries.begin } else { &boundaries.begin_reading };
-            begin.run(session)?;
-            self.is_open = true;
+        let Self { session, boundaries, values, progress, .. } = self;
+        let transaction = &mut self.parts[self.chosen].transaction;
+        let executed = transaction.body.run(session, boundaries, values, progress)?;
+        if !executed.is_rolled_back {
+            self.commits.counts[transaction.index] += 1;
         }
-
-        let mut rows = 0;
-        let flow = run(&transaction.body, session, values, &mut rows)?;
-        if flow == Flow::Abort {
-            if self.is_open {
-                boundaries.rollback.run(session)?;
-            }
-            (self.is_open, self.is_committing) = (false, false);
-            return Ok(Executed { rows, is_expected: true, is_rolled_back: true });
-        }
-
-        if self.is_open {
-            self.is_committing = true;
-            boundaries.commit.run(session)?;
-        }
-        (self.is_open, self.is_committing, self.is_committed) = (false, false, true);
-        self.commits.counts[transaction.index] += 1;
-        Ok(Executed { rows, is_expected: true, is_rolled_back: false })
+        Ok(executed)
     }
 
     /// Tells what became of the row numbers of the prepared transaction.
     #[inline]
     fn end_transaction(&mut self) {
         for numbers in &mut self.values.numbers {
-            numbers.end_transaction(self.is_committed);
+            numbers.end_transaction(self.progress.is_committed);
         }
-        self.is_committed = false;
+        self.progress.is_committed = false;
     }
 
     /// Rolls back what an attempt has done.
     #[cold]
     fn roll_back(&mut self, class: ErrorClass) {
-        if self.is_committing && class.ends_session() {
-            self.commits.is_uncertain = true;
-            self.is_committed = true;
-        }
-        if self.is_open && !class.ends_session() {
+        let is_uncertain = self.progress.is_committing && class.ends_session();
+        self.commits.is_uncertain |= is_uncertain;
+
+        if self.progress.is_open && !class.ends_session() {
             // The server may have rolled back already. Some servers then refuse the statement.
             let _ = self.boundaries.rollback.run(&mut self.session);
         }
-        (self.is_open, self.is_committing) = (false, false);
+        self.progress = Progress { is_committed: is_uncertain, ..Progress::default() };
     }
 }
 
-impl<S: Session> Program for Runner<S> {
+impl<S: Session, B: Body<S>> Program for Runner<S, B> {
     fn kinds(&self) -> &'static [OpKind] {
         self.kinds
     }
@@ -231,7 +278,7 @@ impl<S: Session> Program for Runner<S> {
 
     fn prepare(&mut self) -> Next {
         self.end_transaction();
-        if let Some(left) = &mut self.left {
+        if let Some(left) = &mut self.pace.left {
             if *left == 0 {
                 return Next::Done;
             }
@@ -239,7 +286,7 @@ impl<S: Session> Program for Runner<S> {
         }
 
         self.chosen = self.choose();
-        if let Some(terminal) = &mut self.terminal {
+        if let Some(terminal) = &mut self.pace.terminal {
             terminal.prepare(self.chosen);
         }
         let input = &self.parts[self.chosen].transaction.input;
@@ -250,7 +297,7 @@ impl<S: Session> Program for Runner<S> {
     }
 
     fn pause_ns(&self) -> u64 {
-        self.terminal.as_ref().map_or(0, |terminal| terminal.pause_ns)
+        self.pace.terminal.as_ref().map_or(0, |terminal| terminal.pause_ns)
     }
 
     fn execute(&mut self) -> Result<Executed, Error> {

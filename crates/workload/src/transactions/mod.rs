@@ -9,6 +9,7 @@ mod connection;
 mod distribution;
 mod lasting;
 mod load;
+mod procedure;
 mod terminal;
 mod values;
 
@@ -18,21 +19,23 @@ mod tests;
 use std::sync::Arc;
 
 use engine::{
-    Column, ColumnType, DefinedType, Error, Index, IndexStatements, Session, SqlEngine,
+    Column, ColumnType, DefinedType, Dialect, Error, Index, IndexStatements, Session, SqlEngine,
     StatementPlan, Table,
 };
-use plan::transactions::{Isolation, Pause, ScriptTable, ScriptType};
+use plan::transactions::{Form, Isolation, Pause, ScriptTable, ScriptType, Transaction};
 use plan::{TransactionsStep, TransactionsStepKind};
 
 use crate::numbers::{ClientNumbers, SharedNumbers};
 use crate::program::plans_of_first_ops;
 use crate::summary::{Commits, RowNumbers, Summaries, Summary};
 use crate::sysbench::{Options, Step};
-use crate::{Check, DataState, Random, Schedule, Task};
-use compiled::Compiler;
-use connection::{Boundaries, CREATE_INDEX, Indexer, MixPart, Runner};
+use crate::{Check, DataState, Program, Random, Schedule, Task};
+use compiled::{CompiledTransaction, Compiler};
+use connection::{Body, Boundaries, CREATE_INDEX, ClientWork, Indexer, MixPart, Pace, Runner};
 pub use load::INSERT;
 use load::{Loader, RowWriter, TablePart};
+pub use procedure::Procedure;
+use procedure::{Block, Call};
 use terminal::Terminal;
 use values::{ClientOfMany, Values};
 
@@ -57,10 +60,9 @@ pub struct Transactions {
 impl Transactions {
     /// Returns a benchmark whose tables don't exist yet.
     pub fn new(plan: &plan::Transactions, options: Options) -> Self {
-        let loaded = |table: &ScriptTable| RowNumbers { next: table.rows + 1, unused: Vec::new() };
         Self {
             tables: plan.script.tables.iter().map(table).collect(),
-            numbers: plan.script.tables.iter().map(loaded).collect(),
+            numbers: numbers_after_load(plan),
             plan: plan.clone(),
             options,
             commits: Commits::default(),
@@ -78,6 +80,18 @@ impl Transactions {
         &self.tables
     }
 
+    /// Returns the procedures that its transactions call on an engine.
+    pub fn procedures(&self, dialect: &dyn Dialect) -> Vec<Procedure> {
+        let plan = &self.plan;
+        let Some(engine) = dialect.engine().filter(|_| plan.form == Form::Procedure) else {
+            return Vec::new();
+        };
+        let transactions = plan.script.transactions.iter();
+        transactions
+            .filter_map(|transaction| Procedure::new(engine, plan.statements, transaction))
+            .collect()
+    }
+
     /// Returns the kind of operation that a test is about: its first transaction.
     pub fn main_kind(&self, test: usize) -> crate::OpKind {
         self.kinds(test)[0]
@@ -91,7 +105,12 @@ impl Transactions {
 
     /// Returns what is known of the tables.
     pub fn state(&self) -> DataState {
-        DataState::Transactions { rows: self.loaded_rows(), commits: self.commits.clone() }
+        let has_new_rows = self.numbers != numbers_after_load(&self.plan);
+        DataState::Transactions {
+            rows: self.loaded_rows(),
+            commits: self.commits.clone(),
+            numbers: if has_new_rows { self.numbers.clone() } else { Vec::new() },
+        }
     }
 
     fn loaded_rows(&self) -> Vec<u64> {
@@ -101,7 +120,7 @@ impl Transactions {
     /// Takes over what another process knew of the same tables after the first `done` steps. Returns
     /// `false` if it knew other tables.
     pub fn restore(&mut self, state: DataState, done: usize) -> bool {
-        let DataState::Transactions { rows, commits } = state else {
+        let DataState::Transactions { rows, commits, numbers } = state else {
             return false;
         };
         if rows != self.loaded_rows() {
@@ -109,6 +128,8 @@ impl Transactions {
         }
 
         self.commits = commits;
+        self.numbers =
+            if numbers.len() == rows.len() { numbers } else { numbers_after_load(&self.plan) };
         let is_run =
             |step: &TransactionsStep| matches!(step.kind, TransactionsStepKind::Run { .. });
         self.has_just_loaded = !self.plan.steps[..done].iter().any(is_run);
@@ -131,20 +152,25 @@ impl Transactions {
                 let mut tasks = Vec::new();
                 for client in (0..clients).filter(|client| self.options.share.has(*client)) {
                     let of_many = ClientOfMany { number: client, count: clients, rule: *home };
-                    let mut runner = self.runner(step, *test, *isolation, of_many, engine)?;
-                    runner.share_numbers(self.client_numbers(&shared, client));
+                    let mut values = self.values(step, of_many);
+                    values.numbers = self.client_numbers(&shared, client);
+
+                    let mut pace = Pace::default();
                     if !step.is_warm_up {
-                        runner.left = length.transactions_of(client, clients);
+                        pace.left = length.transactions_of(client, clients);
                     }
                     if !pauses.is_empty() {
-                        runner.terminal = Some(self.terminal(step, *test, pauses, client));
+                        pace.terminal = Some(self.terminal(step, *test, pauses, client));
                     }
+
+                    let program =
+                        self.program(*test, *isolation, ClientWork { values, pace }, engine)?;
                     let schedule = match rate {
                         None if !pauses.is_empty() => Schedule::Paused,
                         None => Schedule::Closed,
                         Some(rate) => Schedule::rate(*rate, client, clients),
                     };
-                    tasks.push(Task::new(client, kind, schedule, Box::new(runner))?);
+                    tasks.push(Task::new(client, kind, schedule, program)?);
                 }
                 Ok(tasks)
             }
@@ -239,15 +265,14 @@ impl Transactions {
         Ok(tasks)
     }
 
-    fn runner<E: SqlEngine>(
+    /// Opens a connection of a test, and prepares its transactions in their form.
+    fn program<E: SqlEngine>(
         &self,
-        step: Step,
         test: usize,
         isolation: Isolation,
-        client: ClientOfMany,
+        client: ClientWork,
         engine: &E,
-    ) -> Result<Runner<E::Session>, Error> {
-        let script = &self.plan.script;
+    ) -> Result<Box<dyn Program>, Error> {
         let dialect = engine.dialect();
         let mut session = engine.connect()?;
         if let Some(level) = isolation.sql()
@@ -256,21 +281,70 @@ impl Transactions {
             session.query(&sql)?;
         }
 
-        let seed = self.options.seed;
+        if self.plan.form != Form::Statements {
+            for sql in Call::settings(dialect.engine()) {
+                session.query(sql)?;
+            }
+        }
+
+        match self.plan.form {
+            Form::Statements => {
+                self.runner(test, session, dialect, client, |compiler, index, transaction| {
+                    compiler.statements(index, transaction)
+                })
+            }
+            Form::Procedure => {
+                self.runner(test, session, dialect, client, |compiler, index, transaction| {
+                    compiler.transaction(index, transaction, |compiler| {
+                        Call::new(compiler, transaction)
+                    })
+                })
+            }
+            Form::Block => {
+                self.runner(test, session, dialect, client, |compiler, index, transaction| {
+                    compiler.transaction(index, transaction, |compiler| {
+                        Block::new(compiler, transaction)
+                    })
+                })
+            }
+        }
+    }
+
+    /// Prepares the transactions of a test, each with `prepare`.
+    fn runner<S: Session, B: Body<S> + 'static>(
+        &self,
+        test: usize,
+        mut session: S,
+        dialect: &dyn Dialect,
+        client: ClientWork,
+        prepare: impl Fn(
+            &mut Compiler<'_, S>,
+            usize,
+            &Transaction,
+        ) -> Result<CompiledTransaction<B>, Error>,
+    ) -> Result<Box<dyn Program>, Error> {
+        let script = &self.plan.script;
+        let (statements, seed) = (self.plan.statements, self.options.seed);
         let mut parts = Vec::new();
         for (index, weight) in &script.tests[test].parts {
-            let mut compiler =
-                Compiler { session: &mut session, dialect, statements: self.plan.statements, seed };
-            let transaction = compiler.transaction(*index, &script.transactions[*index])?;
+            let mut compiler = Compiler { session: &mut session, dialect, statements, seed };
+            let transaction = prepare(&mut compiler, *index, &script.transactions[*index])?;
             parts.push(MixPart { transaction, weight: (*weight).into() });
         }
-        let boundaries = Boundaries::new(&mut session, dialect)?;
 
+        let boundaries = Boundaries::new(&mut session, dialect)?;
+        let (kinds, count) = (self.kinds(test), script.transactions.len());
+        Ok(Box::new(Runner::new(session, kinds, parts, boundaries, client, count)))
+    }
+
+    /// Returns the values of a client in a step, with the streams of its random numbers.
+    fn values(&self, step: Step, client: ClientOfMany) -> Values {
+        let seed = self.options.seed;
         let [number, of_client] = [step.number as u64, client.number.into()];
         let is_warm_up = u64::from(step.is_warm_up);
         // Another nonce must not change the operations, so only the texts depend on it.
         let texts_path = [number, of_client, is_warm_up, self.options.nonce, TEXTS];
-        let values = Values {
+        Values {
             integers: vec![client.number.into()],
             texts: Vec::new(),
             client,
@@ -278,9 +352,7 @@ impl Transactions {
             letters: Random::stream(seed, &texts_path),
             keyed: Random::stream(seed, &[]),
             numbers: Vec::new(),
-        };
-        let kinds = self.kinds(test);
-        Ok(Runner::new(session, kinds, parts, boundaries, values, script.transactions.len()))
+        }
     }
 
     /// Returns the waits of a client.
@@ -372,6 +444,12 @@ fn first_value<S: Session>(session: &mut S, sql: &str) -> Result<String, Error> 
 fn is_number(text: &str, expected: i64) -> bool {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     whole.parse() == Ok(expected) && decimals.bytes().all(|digit| digit == b'0')
+}
+
+/// Returns the numbers of each table's rows after the load.
+fn numbers_after_load(plan: &plan::Transactions) -> Vec<RowNumbers> {
+    let tables = plan.script.tables.iter();
+    tables.map(|table| RowNumbers { next: table.rows + 1, unused: Vec::new() }).collect()
 }
 
 /// Returns the description of a script's table.

@@ -12,7 +12,7 @@ use crate::hash::hash;
 use crate::numbers::ClientNumbers;
 
 /// The syllables of `lastname`, one for each digit.
-const SYLLABLES: [&str; 10] =
+pub(super) const SYLLABLES: [&str; 10] =
     ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
 const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 

@@ -154,6 +154,12 @@ impl Done {
     }
 }
 
+/// Parses the only value of a row as text. Returns `None` unless it is an integer.
+#[inline]
+pub(super) fn text_integer(row: &[u8]) -> Option<i64> {
+    std::str::from_utf8(Reader(row).bytes()?).ok()?.parse().ok()
+}
+
 /// Parses the name of a column from its definition.
 pub(super) fn column_name(definition: &[u8]) -> Option<&[u8]> {
     let mut reader = Reader(definition);

@@ -194,13 +194,15 @@ impl MysqlSession {
 
     /// Reads the reply to a statement as text.
     fn text_outcome(&mut self) -> Result<Outcome, Error> {
-        let mut rows = 0;
-        let count = |_: &[u8], _| {
+        let (mut rows, mut value) = (0, None);
+        let count = |row: &[u8], columns| {
             rows += 1;
+            // The outcome of a block is its last row.
+            value = if columns == 1 { packet::text_integer(row) } else { None };
             Some(())
         };
         let done = self.connection.read_text(|_| {}, count)?;
-        Ok(Outcome { rows: done.map_or(rows, |done| done.rows), value: None })
+        Ok(Outcome { rows: done.map_or(rows, |done| done.rows), value })
     }
 
     /// Prepares `sql`, and reads the first packet of the reply.

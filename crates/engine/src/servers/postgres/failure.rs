@@ -3,6 +3,9 @@
 use crate::error::{Error, ErrorClass};
 pub(super) use crate::net::failure::{closed, from_io, protocol};
 
+/// The SQLSTATE of notices with the outcome of a block.
+const OUTCOME: &str = "AS000";
+
 /// Returns the class of an SQLSTATE. `ends_connection` means that the server then closes the
 /// connection.
 fn class(code: &str, ends_connection: bool) -> ErrorClass {
@@ -21,6 +24,19 @@ fn class(code: &str, ends_connection: bool) -> ErrorClass {
         _ if ends_connection => ErrorClass::ConnectionLost,
         _ => ErrorClass::Other,
     }
+}
+
+/// Returns the number in a notice with the SQLSTATE of an outcome: see
+/// [`Session::execute`](crate::Session::execute).
+pub(super) fn outcome_of(notice: &[u8]) -> Option<i64> {
+    let field = |letter: u8| {
+        let mut fields = notice.split(|&byte| byte == 0);
+        fields.find_map(|field| field.strip_prefix(&[letter]))
+    };
+    if field(b'C') != Some(OUTCOME.as_bytes()) {
+        return None;
+    }
+    std::str::from_utf8(field(b'M')?).ok()?.parse().ok()
 }
 
 /// Parses an ErrorResponse: fields that have a letter and a text with a terminating zero.
@@ -74,6 +90,14 @@ mod tests {
         assert_eq!(from_response(b"VFATAL\0CXX000\0Mgone\0\0").class, ErrorClass::ConnectionLost);
         assert_eq!(from_response(b"VFATAL\0C28P01\0Mno\0\0").class, ErrorClass::Refused);
         assert_eq!(from_response(b"VPANIC\0C53100\0Mfull\0\0").class, ErrorClass::DiskFull);
+    }
+
+    #[test]
+    fn only_a_notice_of_an_outcome_has_one() {
+        assert_eq!(outcome_of(b"SHINWEIS\0VNOTICE\0CAS000\0M-17\0\0"), Some(-17));
+        for notice in [&b"VNOTICE\0C00000\0M5\0\0"[..], b"CAS000\0Mx\0", b"CAS000\0", b""] {
+            assert_eq!(outcome_of(notice), None);
+        }
     }
 
     #[test]

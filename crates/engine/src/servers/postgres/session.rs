@@ -329,6 +329,9 @@ impl Session for PostgresSession {
                         value,
                     });
                 }
+                b'N' if self.is_text => {
+                    value = failure::outcome_of(self.connection.bytes(body)).or(value);
+                }
                 // BindComplete, EmptyQueryResponse, and messages that may come at any time.
                 b'2' | b'I' | b'N' | b'S' | b'A' => {}
                 // The description of rows, which is known for a prepared statement.

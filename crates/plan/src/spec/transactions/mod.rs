@@ -1,5 +1,6 @@
 //! Transactions on tables of a script in a plan.
 
+mod form;
 mod home;
 mod number;
 mod pause;
@@ -7,6 +8,7 @@ mod script;
 
 use std::time::Duration;
 
+pub use self::form::Form;
 pub use self::home::{HomeRule, Homes};
 pub use self::number::{Number, NumberDraw, NumberOperator, Shape};
 pub use self::pause::Pause;
@@ -32,6 +34,8 @@ pub struct Transactions {
     pub load_batch: u32,
     /// The statements that it runs where the script has several.
     pub statements: ScriptStatements,
+    /// The form in which clients send transactions.
+    pub form: Form,
     /// The options of all steps: checks, failures and settling.
     pub policy: StepPolicy,
 }

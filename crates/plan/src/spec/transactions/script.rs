@@ -311,6 +311,14 @@ named_enum! {
     }
 }
 
+impl ScriptStatements {
+    /// Returns whether an engine runs the first block of an [`Action::On`] instead of the second.
+    pub fn choose_first(self, engines: &[Engine], is_native: bool, engine: Option<Engine>) -> bool {
+        let is_wanted = !is_native || self == Self::Native;
+        is_wanted && engine.is_some_and(|engine| engines.contains(&engine))
+    }
+}
+
 impl Isolation {
     /// Returns the level as SQL writes it; `None` for the default.
     pub fn sql(self) -> Option<&'static str> {

@@ -19,11 +19,12 @@ mod texts;
 use std::ops::RangeInclusive;
 
 use serde_json::{Value as Json, json};
+use words::excerpt;
 
 use crate::reading::context::{Context, Section, ValueKind};
 use crate::reading::quantity::Quantity;
 use crate::reading::value_kinds::Choice;
-use crate::spec::transactions::{Mix, Script, ScriptStatements};
+use crate::spec::transactions::{Form, Mix, Script, ScriptStatements, SqlPiece};
 use crate::spec::{Transactions, TransactionsStep, TransactionsStepKind};
 use crate::text::diagnostic::{Diagnostic, Place};
 use crate::text::tree::Node;
@@ -46,6 +47,8 @@ const BUILTIN: [(&str, &str); 3] = [
 const SCALE: RangeInclusive<u32> = 1..=10_000_000;
 const LOAD_CONNECTIONS: RangeInclusive<u32> = 1..=1_000;
 const LOAD_BATCH: RangeInclusive<u32> = 1..=10_000;
+/// The maximum length of a statement in a message, in characters.
+const EXCERPT_CHARS: usize = 60;
 
 /// A step, as its name describes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -142,6 +145,8 @@ pub(crate) fn read(
         &Choice(ScriptStatements::NAMES),
         ScriptStatements::Portable,
     );
+    let form_place = section.place_of("form");
+    let form = cx.value(section, "form", &Choice(Form::NAMES), Form::Statements);
     let options = TestOptions::read(cx, section);
     let policy = step_policy::read(cx, section, true);
 
@@ -151,6 +156,8 @@ pub(crate) fn read(
         // The names of steps are not known, so nothing can be said about them.
         return None;
     };
+
+    check_form(cx, form, form_place, &script);
 
     let known = Known { tests: script.tests.clone(), has_indexes: script.has_indexes() };
     let names = step::names::<Kind>(cx, section, &known);
@@ -165,7 +172,16 @@ pub(crate) fn read(
         check_order(cx, &names, &known);
     }
 
-    Some(Transactions { steps, script, scale, load_connections, load_batch, statements, policy })
+    Some(Transactions {
+        steps,
+        script,
+        scale,
+        load_connections,
+        load_batch,
+        statements,
+        form,
+        policy,
+    })
 }
 
 /// The place that a plan names for its script.
@@ -252,6 +268,27 @@ fn step(
     };
 
     options.of_step(cx, section, script, test)
+}
+
+/// Reports the first statement that the form can't run.
+fn check_form(cx: &mut Context<'_>, form: Form, place: Place, script: &Script) {
+    for transaction in &script.transactions {
+        let Some(statement) = form.unfit_statement(transaction) else {
+            continue;
+        };
+
+        let fixed = statement.pieces.iter().map(|piece| match piece {
+            SqlPiece::Fixed(fixed) => fixed.as_str(),
+            _ => "?",
+        });
+        let sql = excerpt(&fixed.collect::<String>(), EXCERPT_CHARS);
+        let name = code(&transaction.name);
+        let message = format!("transaction {name} can't run in the form {}", code(form.name()));
+        cx.error("plan::conflict", place, message)
+            .label(format!("{} may return several rows", code(&sql)))
+            .help("let the statement return one row, with `expect 1:` or `expect 0..1:`");
+        return;
+    }
 }
 
 /// Reports steps that come before what they need.

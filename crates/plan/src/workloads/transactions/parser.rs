@@ -29,8 +29,8 @@ const FUNCTIONS: [(&str, &str); 13] = [
     ("home", "TABLE"),
     ("homes", "TABLE"),
 ];
-/// Functions of integers that draw nothing themselves.
-const FIXED_FUNCTIONS: [&str; 4] = ["if", "at", "hash", "homes"];
+/// Functions of integers that draw nothing themselves, and that servers can compute, too.
+const FIXED_FUNCTIONS: [&str; 2] = ["if", "at"];
 
 /// The fault of a script. Its place is a range of bytes of the script.
 pub(super) type Fault = Box<Diagnostic>;
@@ -405,8 +405,12 @@ impl<'a> Parser<'a> {
         if let Draws::Refused(why) = &self.scope.draws
             && !FIXED_FUNCTIONS.contains(&name)
         {
-            let what = if ["next", "newest"].contains(&name) { "row's" } else { "random" };
-            let message = format!("{} draws a {what} number here", code(name));
+            let does = match name {
+                "next" | "newest" => "draws a row's number",
+                "hash" | "homes" => "computes a number of the client",
+                _ => "draws a random number",
+            };
+            let message = format!("{} {does} here", code(name));
             return Err(fault("plan::bad-expression", span.start..self.at, message, *why));
         }
         Ok(result)

@@ -138,7 +138,7 @@ impl<E: Replicated + 'static> Preparation<E> for AttachedReplicas<E> {
         cell: &mut CellSite<'_>,
         primary: &E,
     ) -> anyhow::Result<Option<Box<dyn Replication>>> {
-        cell.drop_leftover_tables(primary)?;
+        cell.drop_leftovers(primary)?;
         if self.replicas.is_empty() {
             return Ok(None);
         }

@@ -5,13 +5,14 @@ use engine::{Engine, HEARTBEAT_TABLE, SqlEngine, Table};
 use record::Status;
 use workload::ClientShare;
 use workload::sysbench::Options;
+use workload::transactions::Procedure;
 
 use crate::targets::replicas::{Replication, StoppedReplicas};
 use crate::targets::running::{Leftovers, RunningTarget, Stopped, TargetSteps};
 use crate::targets::site::CellSite;
-use crate::targets::tables;
 use crate::targets::workloads::SqlSteps;
 use crate::targets::workloads::sql::SqlWorkload;
+use crate::targets::{procedures, tables};
 
 /// A running SQL engine.
 pub struct SqlTarget<E: SqlEngine> {
@@ -29,9 +30,16 @@ pub struct SqlTarget<E: SqlEngine> {
     session: Option<E::Session>,
     /// The workload; `None` until its tables are made.
     workload: Option<SqlWorkload>,
-    /// The number of tables that the record named before this cell made its own; `None` before, or
-    /// where no table has to be dropped.
-    noted: Option<usize>,
+    /// The numbers of tables and procedures that the record named before this cell made its own; `None`
+    /// before, or where nothing has to be dropped.
+    noted: Option<Noted>,
+}
+
+/// The numbers of tables and procedures that a record names.
+#[derive(Clone, Copy, Debug)]
+struct Noted {
+    tables: usize,
+    procedures: usize,
 }
 
 /// Gets a server ready for tables.
@@ -77,6 +85,25 @@ impl<E: SqlEngine> SqlTarget<E> {
             None => Ok(()),
         }
     }
+
+    /// Creates the procedures that the workload calls. A copied database has those of its own cell.
+    fn create_procedures(
+        &self,
+        cell: &mut CellSite<'_>,
+        procedures: &[Procedure],
+    ) -> anyhow::Result<()> {
+        if procedures.is_empty() {
+            return Ok(());
+        }
+
+        let mut session = self.engine.connect()?;
+        if self.is_foreign {
+            let made = |procedure: &Procedure| cell.note_procedure(procedure);
+            procedures::make_in_foreign(&mut session, procedures, made)
+        } else {
+            procedures::make(&mut session, procedures)
+        }
+    }
 }
 
 impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
@@ -115,20 +142,25 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
         }
 
         let tables = workload.tables().to_vec();
+        let procedures = workload.procedures(self.engine.dialect());
         self.workload = Some(workload);
         if cell.database_to_copy().is_some() {
             // The copy has them.
             if cell.record.embedded {
                 self.session = Some(self.engine.connect()?);
             }
-            return Ok(());
+            return self.create_procedures(cell, &procedures);
         }
         if self.is_foreign {
             // Others drop what is noted already.
-            self.noted = Some(cell.record.tables_left.len());
+            self.noted = Some(Noted {
+                tables: cell.record.tables_left.len(),
+                procedures: cell.record.procedures_left.len(),
+            });
         }
 
-        self.create(cell, &tables)
+        self.create(cell, &tables)?;
+        self.create_procedures(cell, &procedures)
     }
 
     fn steps(&mut self, cell: &CellSite<'_>) -> anyhow::Result<TargetSteps<'_>> {
@@ -156,14 +188,17 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
         if cell.keep {
             if ended == Some(Status::Complete) {
                 // They belong to the operator now.
-                cell.record.tables_left.truncate(noted);
+                cell.record.tables_left.truncate(noted.tables);
+                cell.record.procedures_left.truncate(noted.procedures);
             }
             return Ok(());
         }
 
         let mut session =
             self.engine.connect_to_clean_up().context("the tables can't be dropped")?;
-        tables::drop_all(&mut session, &mut cell.record.tables_left, noted)
+        let record = &mut *cell.record;
+        procedures::drop_all(&mut session, &mut record.procedures_left, noted.procedures)?;
+        tables::drop_all(&mut session, &mut record.tables_left, noted.tables)
     }
 
     fn stop_replicas(

@@ -1,13 +1,13 @@
 //! The workloads of SQL engines.
 
 use anyhow::Context;
-use engine::{Session as _, SqlEngine, Table};
+use engine::{Dialect, Session as _, SqlEngine, Table};
 use load::{Clock as _, SystemClock};
 use plan::Workload;
 use workload::insert::Insert;
 use workload::insert::sql::Sql;
 use workload::sysbench::{Options, Sysbench};
-use workload::transactions::Transactions;
+use workload::transactions::{Procedure, Transactions};
 
 use super::WorkloadRunner;
 use super::insert::InsertRunner;
@@ -44,6 +44,14 @@ impl SqlWorkload {
             Self::Insert(insert) => insert.tables(),
             Self::Sysbench(sysbench) => sysbench.tables(),
             Self::Transactions(transactions) => transactions.tables(),
+        }
+    }
+
+    /// Returns the procedures that its steps call.
+    pub fn procedures(&self, dialect: &dyn Dialect) -> Vec<Procedure> {
+        match self {
+            Self::Transactions(transactions) => transactions.procedures(dialect),
+            Self::Insert(_) | Self::Sysbench(_) => Vec::new(),
         }
     }
 

@@ -1,0 +1,235 @@
+//! PL/pgSQL. A procedure is called outside of a transaction, so the call is one.
+
+use plan::transactions::{List, Number, NumberOperator, TextValue};
+
+use super::language::{
+    BlockText, Kind, Language, OUTCOME, Parts, Piece, ROWS, Sql, concatenation, constant,
+    integer_name, text_name,
+};
+use crate::transactions::values::SYLLABLES;
+
+/// The SQLSTATE of the notice with the outcome of a block, which has no result.
+const OUTCOME_NOTICE: &str = "AS000";
+
+/// The language of PostgreSQL.
+pub(super) struct Postgres {
+    /// The code is that of a block, not of a procedure.
+    pub(super) is_block: bool,
+}
+
+impl Language for Postgres {
+    fn loop_words(&self) -> [&'static str; 2] {
+        ["loop", "end loop;"]
+    }
+
+    fn assignment(&self, variable: &str, value: &str) -> String {
+        format!("{variable} := {value};")
+    }
+
+    /// Each operation but a constant has 64 bits, so that no result has fewer.
+    fn number(&self, number: &Number) -> String {
+        match number {
+            Number::Constant(value) => constant(*value),
+            Number::Variable(slot) => integer_name(*slot),
+            Number::Binary(operator, sides) => {
+                let symbol = match operator {
+                    NumberOperator::Add => "+",
+                    NumberOperator::Subtract => "-",
+                    NumberOperator::Multiply => "*",
+                    NumberOperator::Divide => "/",
+                    NumberOperator::Remainder => "%",
+                    _ => return format!("{}::int::bigint", self.condition(number)),
+                };
+                format!("({} {symbol} {})", self.number(&sides[0]), self.number(&sides[1]))
+            }
+            Number::Choose(parts) => {
+                let [condition, first, second] = &**parts;
+                format!(
+                    "(case when {} then {} else {} end)::bigint",
+                    self.condition(condition),
+                    self.number(first),
+                    self.number(second)
+                )
+            }
+            // A script has none after its first statement.
+            Number::Draw(_)
+            | Number::At(_)
+            | Number::Hash(_)
+            | Number::Next(_)
+            | Number::Newest(_)
+            | Number::Home(_)
+            | Number::HomeCount(_) => "null".to_owned(),
+        }
+    }
+
+    fn condition(&self, number: &Number) -> String {
+        let Number::Binary(operator, sides) = number else {
+            return format!("({} <> 0)", self.number(number));
+        };
+
+        let compared = |symbol: &str| {
+            format!("({} {symbol} {})", self.number(&sides[0]), self.number(&sides[1]))
+        };
+        let combined = |word: &str| {
+            format!("({} {word} {})", self.condition(&sides[0]), self.condition(&sides[1]))
+        };
+        match operator {
+            NumberOperator::Equal => compared("="),
+            NumberOperator::Unequal => compared("<>"),
+            NumberOperator::Less => compared("<"),
+            NumberOperator::AtMost => compared("<="),
+            NumberOperator::And => combined("and"),
+            NumberOperator::Or => combined("or"),
+            _ => format!("({} <> 0)", self.number(number)),
+        }
+    }
+
+    fn text(&self, text: &TextValue) -> String {
+        match text {
+            TextValue::Constant(text) => literal(text),
+            TextValue::Variable(slot) => text_name(*slot),
+            TextValue::LastName(number) => {
+                let syllables = format!("('{{{}}}'::text[])", SYLLABLES.join(","));
+                // Not negative, and at most 999.
+                let number = format!("((({0} % 1000) + 1000) % 1000)", self.number(number));
+                let digits = ["/ 100", "/ 10 % 10", "% 10"];
+                let names = digits.map(|digit| format!("{syllables}[({number} {digit})::int + 1]"));
+                format!("({})", names.join(" || "))
+            }
+            TextValue::Either(condition, texts) => format!(
+                "(case when {} then {} else {} end)",
+                self.condition(condition),
+                self.text(&texts[0]),
+                self.text(&texts[1])
+            ),
+            TextValue::Numbered(before, number) => {
+                format!("({} || {})", literal(before), self.number(number))
+            }
+            // A script has none after its first statement.
+            TextValue::Letters(..) | TextValue::Digits(_) => "null".to_owned(),
+        }
+    }
+
+    fn element(&self, list: &str, index: &str) -> String {
+        format!("{list}[{index} + 1]")
+    }
+
+    fn length(&self, list: &str) -> String {
+        format!("cardinality({list})")
+    }
+
+    fn repeated(&self, list: List, value: &Number, count: &Number) -> String {
+        let (value, count) = (self.number(value), self.number(count));
+        let count = format!("least(greatest({count}, 0), {})", list.capacity);
+        format!("array_fill({value}::bigint, array[{count}::int])")
+    }
+
+    fn parameter(&self, value: &str, is_wide: bool) -> String {
+        if is_wide { value.to_owned() } else { format!("{value}::int") }
+    }
+
+    fn has_expressions_as_parameters(&self) -> bool {
+        true
+    }
+
+    /// A `select` that should return one row but returns several has two, as the
+    /// [settings](super::call::Call::settings) of the session say.
+    fn run(&self, sql: &Sql<'_>, _: &[String]) -> Vec<String> {
+        let statement = sql.with_into();
+        let keyword_bytes = statement.find(|letter: char| !letter.is_ascii_alphabetic());
+        let (keyword, after) = statement.split_at(keyword_bytes.unwrap_or(statement.len()));
+
+        // Rows that nothing takes are read, but not kept.
+        let statement = if !sql.into.is_empty() || !sql.returns_rows {
+            statement
+        } else if keyword.eq_ignore_ascii_case("select") {
+            format!("perform{after}")
+        } else {
+            format!("perform * from ({statement}) as assay_q")
+        };
+        vec![format!("{statement};"), format!("get diagnostics {ROWS} = row_count;")]
+    }
+
+    fn failure(&self, message: &[Piece<'_>]) -> Vec<String> {
+        vec![format!("raise exception using message = {};", concatenation(message, literal))]
+    }
+
+    fn abort(&self) -> Vec<String> {
+        let mut lines = vec!["rollback;".to_owned(), format!("{OUTCOME} := -1 - {OUTCOME};")];
+        lines.extend(self.is_block.then(notice));
+        lines.push("return;".to_owned());
+        lines
+    }
+
+    fn procedure(&self, parts: &Parts<'_>) -> String {
+        let Parts { name, parameters, variables, body } = parts;
+        let typed = |(name, kind): &(String, Kind)| format!("{name} {}", type_of(*kind));
+
+        let mut all: Vec<String> = parameters.iter().map(typed).collect();
+        all.push(format!("inout {OUTCOME} bigint"));
+        let variables: Vec<String> =
+            variables.iter().map(|variable| format!("    {};\n", typed(variable))).collect();
+
+        format!(
+            "create procedure {name}({}) language plpgsql as $assay$\n\
+             declare\n{}begin\n{body}end\n$assay$",
+            all.join(", "),
+            variables.concat()
+        )
+    }
+
+    fn signature(&self, name: &str, parameters: &[Kind]) -> String {
+        let mut types: Vec<&str> = parameters.iter().map(|kind| type_of(*kind)).collect();
+        types.push("inout bigint");
+        format!("{name}({})", types.join(", "))
+    }
+
+    fn block(&self, parts: &Parts<'_>) -> BlockText {
+        let mut inputs = Vec::new();
+        let mut before = "do $assay$\ndeclare\n".to_owned();
+        for (name, kind) in parts.parameters {
+            inputs.push(format!("{before}    {name} {} := ", type_of(*kind)));
+            before = ";\n".to_owned();
+        }
+
+        let mut end = before;
+        for (name, kind) in parts.variables {
+            end += &format!("    {name} {};\n", type_of(*kind));
+        }
+        end += &format!(
+            "    {OUTCOME} bigint := 0;\nbegin\n{}    {}\nend\n$assay$",
+            parts.body,
+            notice()
+        );
+        BlockText { inputs, end }
+    }
+
+    fn call(&self, name: &str, parameters: &[Kind]) -> String {
+        let mut all = Vec::new();
+        for (number, kind) in (1..).zip(parameters) {
+            all.push(match kind {
+                Kind::Integer | Kind::Text => format!("${number}"),
+                Kind::List(_) => format!("${number}::bigint[]"),
+            });
+        }
+        all.push("0".to_owned());
+        format!("call {name}({})", all.join(", "))
+    }
+}
+
+/// Returns the statement that tells the client the outcome of a block.
+fn notice() -> String {
+    format!("raise notice using errcode = '{OUTCOME_NOTICE}', message = {OUTCOME}::text;")
+}
+
+fn type_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Integer => "bigint",
+        Kind::Text => "text",
+        Kind::List(_) => "bigint[]",
+    }
+}
+
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
