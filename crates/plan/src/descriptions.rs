@@ -99,14 +99,14 @@ descriptions! {
                 repeat. [Databases](databases.md) says \
                 what is then measured. `--reuse DIR` chooses the directory";
         "keep-after" or "none"
-            => "steps after which the database of a cell is kept, for runs that begin `from` one of \
-                them ([databases.md](databases.md#begin-after-any-step)). `--keep-after STEP` sets \
-                this key";
+            => "keep the database of a cell after these steps, for runs that begin `from` one of them \
+                ([databases.md](databases.md#begin-after-any-step)). `--keep-after STEP` sets this \
+                key";
         "from" or "the first step"
-            => "a step after which a database was kept. Cells begin with a copy of it, and leave out \
-                the steps up to this one. `--from STEP` sets this key";
+            => "begin with a copy of the database that was kept after this step, and leave out the \
+                steps up to it. `--from STEP` sets this key";
         "only-steps" or "all"
-            => "of the measured steps after `from`, or after the load, run only these. `--only-step \
+            => "run only these of the measured steps, after `from` or after the load. `--only-step \
                 STEP` sets this key";
         "alone" or "none"
             => "steps to measure also right after the load, without the steps before them, in cells \
@@ -298,16 +298,16 @@ descriptions! {
                 for one engine";
         "form"
             => "how a client sends a transaction: `\"statements\"`, or in one round trip as a \
-                `\"procedure\"` or a `\"block\"` ([transactions.md](transactions.md#forms))";
+                `\"procedure\"` or a `\"block\"` ([forms](transactions.md#forms))";
         "home"
             => "the rows of a table for which a client works, such as warehouses of `orders`: \
-                `\"fixed\"`, `\"spread\"` or `\"all\"`: [homes](transactions.md#homes)";
+                `\"fixed\"`, `\"spread\"` or `\"all\"` ([homes](transactions.md#homes))";
         "isolation"
             => "the isolation level: `\"read-committed\"`, `\"repeatable-read\"`, \
                 `\"serializable\"`, or `\"default\"`: the engine's. SQLite has only one";
         "transactions"
-            => "the number of transactions after which each test ends, over all clients, instead of \
-                after a time: [equal work](transactions.md#equal-work)";
+            => "end each test after this number of transactions, over all clients, instead of after \
+                a time ([equal work](transactions.md#equal-work))";
         "warmup"
             => "how long each test runs before it is measured; with `transactions`, `\"0s\"`";
         "time"
@@ -315,10 +315,10 @@ descriptions! {
         "rate"
             => "transactions per second and client, open loop";
         "think" "keying"
-            => "the times for which a client waits after and before each transaction, which make it a \
-                [terminal](transactions.md#terminals): one for all, or `{ NAME = \"12s\" }`";
+            => "how long a client waits after (`think`) and before (`keying`) each transaction, as a \
+                [terminal](transactions.md#terminals) does: one time for all, or `{ NAME = \"12s\" }`";
         "think-factor"
-            => "a factor of all times of `think` and `keying`";
+            => "multiplies all times of `think` and `keying`";
         "checks" "error-limit" "attempts" "settle-at-least" "settle-at-most" "lag-at-most"
             => "as above";
         "steps" or "the script's"
@@ -336,7 +336,7 @@ descriptions! {
         "insert"
             => "rows per second that they write while there are indexes, or keys that they overwrite";
         "transactions"
-            => "transactions per second of tests that end after a number of them";
+            => "transactions per second of tests that end after a number of transactions";
     }
     "profile" {
         "repeats"
