@@ -1,4 +1,4 @@
-//! A hash of numbers, with which frequent numbers and neighbors are scattered.
+//! A hash that scatters frequent and neighboring numbers.
 
 /// Returns a number from 0 to 2^63 - 1 that looks random. Different numbers from that range have
 /// different ones: each line below can be undone. The constants are those of SplitMix64.

@@ -1,5 +1,5 @@
-//! The numbers of new rows. The clients of a step share those of a table: each row gets the next one,
-//! and the newest is known to all.
+//! The numbers of new rows. All clients of a step take a table's numbers from one place, and know up to
+//! which number all rows are committed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -17,8 +17,8 @@ pub(crate) struct SharedNumbers {
     next: CachePadded<AtomicU64>,
     /// All rows up to this number are committed.
     newest: CachePadded<AtomicU64>,
-    /// For each client, a number that is not above those that it holds: it took them, and their rows
-    /// are not committed.
+    /// For each client, a lower bound of the numbers that it holds: it took them, and their rows are
+    /// not committed.
     held: Vec<CachePadded<AtomicU64>>,
 }
 
@@ -41,9 +41,9 @@ impl SharedNumbers {
 
     /// Raises the newest number to the one before the smallest that a client holds.
     ///
-    /// A client marks its place before it takes a number. So whoever sees that the number is taken
-    /// sees the mark: `next` has to be read first. Of clients that commit at the same time, the last
-    /// one sees that all are done.
+    /// A client marks its place in `held` before it takes a number. So `next` is read before the marks:
+    /// whoever sees that a number is taken then also sees its mark. Of clients that commit at the same
+    /// time, the last one sees that all are done.
     fn find_newest(&self) {
         let mut end = self.next.0.load(SeqCst);
         for held in &self.held {
@@ -88,6 +88,7 @@ impl ClientNumbers {
 
     fn take(&self) -> u64 {
         let Self { shared, client, .. } = self;
+        // The mark comes first. Other clients may take numbers in between, so it is a lower bound.
         if self.taken.is_empty() {
             shared.held[*client].0.store(shared.next.0.load(SeqCst), SeqCst);
         }

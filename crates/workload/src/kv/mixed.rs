@@ -38,7 +38,7 @@ enum Operation {
     Insert,
 }
 
-/// Draws one of the newest keys.
+/// Draws keys of which the newest are the most frequent.
 struct LatestKeys {
     newest: u64,
     zipf: Zipf,
@@ -61,15 +61,16 @@ pub(super) struct MixedClient<S> {
     mix: KvMix,
     random: Random,
     verifier: ReadVerifier,
-    /// The loaded keys that it reads.
+    /// The choice of a loaded key to read.
     reads: KeyChooser,
     latest: LatestKeys,
-    /// The loaded keys that it overwrites.
+    /// The choice of a loaded key to overwrite.
     writes: KeyChoices,
     numbers: ClientNumbers,
     /// The number of keys before the step.
     existing: u64,
     operation: Operation,
+    /// The number of the prepared operation's key.
     number: u64,
     key: Vec<u8>,
     value: Vec<u8>,
@@ -221,8 +222,8 @@ impl<S: KeyValueSession> MixedClient<S> {
         self.session.put(&self.key, &self.value)
     }
 
-    /// Inserts the keys whose inserts failed, or were prepared when the step ended: no key is missing
-    /// among those of a database.
+    /// Inserts the keys whose inserts failed or were only prepared when the step ended. Later steps rely
+    /// on keys without gaps.
     fn insert_missing(&mut self) -> Result<(), Error> {
         self.numbers.end_transaction(self.is_inserted);
         while let Some(number) = self.numbers.next_unused() {

@@ -78,7 +78,7 @@ pub(super) struct Progress {
     pub(super) is_open: bool,
     /// The commit was sent, and not answered yet.
     pub(super) is_committing: bool,
-    /// The transaction was committed, perhaps.
+    /// The transaction was committed, or may be: the reply to its commit got lost.
     pub(super) is_committed: bool,
 }
 
@@ -88,7 +88,7 @@ impl Progress {
         Self { is_open: false, is_committing: false, is_committed: true };
 }
 
-/// The values of a client's transactions, their number and its waits.
+/// The values of a client's transactions, with their number and the client's waits.
 pub(super) struct ClientWork {
     /// The number of the client is the first integer.
     pub(super) values: Values,
@@ -106,8 +106,8 @@ pub(super) struct Pace {
 
 /// The work of a transaction after its input.
 pub(super) trait Body<S>: Send {
-    /// Runs the transaction once, from its beginning to its commit or rollback. What `progress` says
-    /// after an error has to be rolled back.
+    /// Runs the transaction once, from its beginning to its commit or rollback. After an error,
+    /// `progress` says whether the transaction is still open.
     ///
     /// # Errors
     /// The engine's own; a wrong number of rows; a value that has no result.
@@ -130,6 +130,7 @@ impl<S: Session> Body<S> for Statements {
         progress: &mut Progress,
     ) -> Result<Executed, Error> {
         if self.is_autocommitted {
+            // The server commits an autocommitted write before it answers.
             progress.is_committing = self.writes;
         } else {
             let begin = if self.writes { &boundaries.begin } else { &boundaries.begin_reading };
@@ -173,7 +174,7 @@ pub(super) struct Runner<S, B> {
     pace: Pace,
     /// The part that is prepared.
     chosen: usize,
-    /// The fault of an input value of the prepared transaction.
+    /// The error of the prepared transaction's input, which its execution returns.
     fault: Option<Error>,
     progress: Progress,
     commits: Commits,
@@ -243,7 +244,7 @@ impl<S: Session, B: Body<S>> Runner<S, B> {
         Ok(executed)
     }
 
-    /// Tells what became of the row numbers of the prepared transaction.
+    /// Tells the row numbers of the prepared transaction whether they were committed.
     #[inline]
     fn end_transaction(&mut self) {
         for numbers in &mut self.values.numbers {
@@ -262,6 +263,7 @@ impl<S: Session, B: Body<S>> Runner<S, B> {
             // The server may have rolled back already. Some servers then refuse the statement.
             let _ = self.boundaries.rollback.run(&mut self.session);
         }
+        // Rows that may exist keep their numbers.
         self.progress = Progress { is_committed: is_uncertain, ..Progress::default() };
     }
 }

@@ -80,7 +80,7 @@ impl Transactions {
         &self.tables
     }
 
-    /// Returns the procedures that its transactions call on an engine.
+    /// Returns the procedures that the transactions call on an engine.
     pub fn procedures(&self, dialect: &dyn Dialect) -> Vec<Procedure> {
         let plan = &self.plan;
         let Some(engine) = dialect.engine().filter(|_| plan.form == Form::Procedure) else {
@@ -226,6 +226,7 @@ impl Transactions {
 
     /// Returns the rows that one connection loads, of all tables.
     fn table_parts<E: SqlEngine>(&self, engine: &E, connection: u32) -> Vec<TablePart> {
+        // The product of rows and connections may need more than 64 bits.
         let connections = u128::from(self.load_connections());
         let [before, after] = [connection, connection + 1].map(u128::from);
         let mut parts = Vec::new();
@@ -365,6 +366,7 @@ impl Transactions {
 
     /// Applies what the connections of a step or its warm-up did, complete or not.
     pub fn apply(&mut self, step: usize, summaries: &Summaries) {
+        // Clients share a table's numbers, so what is left of them takes the summaries of all clients.
         let mut numbers = vec![Vec::new(); self.numbers.len()];
         for (_, summary) in summaries {
             match summary {

@@ -42,7 +42,7 @@ pub(super) struct ClientOfMany {
 }
 
 impl ClientOfMany {
-    /// The only one.
+    /// The only client.
     pub(super) const ALONE: Self = Self { number: 0, count: 1, rule: HomeRule::Fixed };
 
     /// Returns the client's homes in a table of this many rows.
@@ -137,6 +137,7 @@ impl Computation {
                 let chosen = if condition.value(values)? != 0 { first } else { second };
                 chosen.value(values)
             }
+            // Draws of the value come from the key's own stream, and those after it from the outer one.
             Self::At(parts) => {
                 let key = parts[0].value(values)?;
                 let stream = values.keyed.at(key.cast_unsigned());

@@ -61,7 +61,7 @@ impl Block {
             text.push_str(before);
             match argument {
                 Argument::Integer(slot) => {
-                    // A string never refuses.
+                    // Writing to a string never fails.
                     let _ = write!(text, "{}", values.integers[*slot]);
                 }
                 Argument::Text(slot) if self.is_postgres => {
@@ -108,7 +108,7 @@ fn write_postgres_text(value: &str, text: &mut String) {
     text.push('\'');
 }
 
-/// Writes a literal of MySQL.
+/// Writes a literal of MySQL, in which quotes and backslashes are doubled.
 fn write_mysql_text(value: &str, text: &mut String) {
     text.push('\'');
     for letter in value.chars() {

@@ -73,7 +73,8 @@ impl Call {
     /// Returns statements that each session with calls or blocks runs first.
     pub(in crate::transactions) fn settings(engine: Option<Engine>) -> &'static [&'static str] {
         match engine {
-            // A `select ... into` looks for a second row, and the outcome of a block is a notice.
+            // The first makes `select ... into` look for a second row. The second lets the outcome of a
+            // block through, which is a notice.
             Some(Engine::Postgres) => &[
                 "set plpgsql.extra_warnings = 'too_many_rows'",
                 "set client_min_messages = notice",
@@ -108,7 +109,8 @@ impl<S: Session> Body<S> for Call {
     }
 }
 
-/// Runs the started statement, which is a whole transaction. If it fails, it may stay open.
+/// Runs the started statement, which is a whole transaction. `stays_open` says that the transaction
+/// stays open when the statement fails.
 ///
 /// # Errors
 /// The engine's own.
@@ -123,6 +125,7 @@ pub(super) fn run_whole<S: Session>(
     let is_rolled_back = outcome < 0;
     *progress = if is_rolled_back { Progress::default() } else { Progress::COMMITTED };
 
+    // The routine has encoded both facts in one number: see `language::OUTCOME`.
     let rows = if is_rolled_back { -1 - outcome } else { outcome };
     Ok(Executed { rows: rows.unsigned_abs(), is_expected: true, is_rolled_back })
 }
@@ -138,7 +141,7 @@ pub(super) fn write_list(form: ListForm, list: List, integers: &[i64], text: &mu
                 if place > 0 {
                     text.push(',');
                 }
-                // A string never refuses.
+                // Writing to a string never fails.
                 let _ = write!(text, "{value}");
             }
             text.push('}');

@@ -89,7 +89,7 @@ pub(super) trait Language {
     /// Returns the number of values of a list.
     fn length(&self, list: &str) -> String;
 
-    /// Returns a list of the same value, so many times.
+    /// Returns a list that has the same value `count` times.
     fn repeated(&self, list: List, value: &Number, count: &Number) -> String;
 
     /// Returns the parameter of a statement of SQL with the value of a variable or a constant. A
@@ -101,7 +101,8 @@ pub(super) trait Language {
     fn has_expressions_as_parameters(&self) -> bool;
 
     /// Returns the lines that run a statement of SQL and assign its number of rows to [`ROWS`].
-    /// `many` are those that fail if it has several rows, but may have one only.
+    /// `many` are the lines that fail because the statement returns several rows, where its `into`
+    /// takes one.
     fn run(&self, sql: &Sql<'_>, many: &[String]) -> Vec<String>;
 
     /// Returns the lines that end the procedure with an error.
@@ -114,10 +115,10 @@ pub(super) trait Language {
     /// Returns the statement that creates the procedure.
     fn procedure(&self, parts: &Parts<'_>) -> String;
 
-    /// Returns the name of a procedure with these parameters as a statement that drops it has it.
+    /// Returns the name by which `drop procedure` finds a procedure with these parameters.
     fn signature(&self, name: &str, parameters: &[Kind]) -> String;
 
-    /// Returns the block that does the same without a procedure.
+    /// Returns the block that does the work of the procedure.
     fn block(&self, parts: &Parts<'_>) -> BlockText;
 
     /// Returns the statement that calls a procedure with these parameters.
@@ -126,11 +127,11 @@ pub(super) trait Language {
 
 /// The variable with the number of rows of the last statement.
 pub(super) const ROWS: &str = "assay_n";
-/// The variable with the number of rows of all statements, which is the outcome of a commit. That of
-/// a rollback is -1 less this number.
+/// The variable with the number of rows of all statements, which is the outcome of a commit. The
+/// outcome of a rollback is -1 minus this number, and so always negative.
 pub(super) const OUTCOME: &str = "assay_rows";
 
-/// Returns a constant as SQL has it.
+/// Returns a constant as SQL writes it.
 pub(super) fn constant(value: i64) -> String {
     if value == i64::MIN {
         // Without its sign, the number would need more than 64 bits.
@@ -157,7 +158,7 @@ pub(super) fn list_name(list: List) -> String {
     format!("assay_l{}", list.count)
 }
 
-/// Returns a message as a concatenation, with the literals of `literal`.
+/// Returns the expression of a message, which concatenates its pieces. `literal` quotes a text.
 pub(super) fn concatenation(message: &[Piece<'_>], literal: fn(&str) -> String) -> String {
     let mut arguments = Vec::new();
     let mut text = String::new();

@@ -28,7 +28,8 @@ use routine::Routine;
 /// A stored procedure of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Procedure {
-    /// The name, with the types of its parameters where another procedure may have the same name.
+    /// The name for `drop procedure`: with the types of the parameters on engines where several
+    /// procedures may have the same name.
     pub signature: String,
     /// The statement that creates it.
     pub create: String,

@@ -1,7 +1,7 @@
 //! The language of stored procedures of MySQL and MariaDB. A procedure begins and commits its
 //! transaction.
 //!
-//! These servers have no lists. One is a text, in which each value takes [`VALUE_CHARS`] characters.
+//! These servers have no lists. A list is a text, in which each value takes [`VALUE_CHARS`] characters.
 
 use plan::transactions::{List, Number, NumberOperator, TextValue};
 
@@ -57,7 +57,8 @@ impl Language for Mysql {
 
                 let is_divided = matches!(symbol, "div" | "%");
                 if is_divided && !matches!(sides[1], Number::Constant(_)) {
-                    // A division by 0 is NULL; the second value has too many bits, which fails.
+                    // A division by 0 is NULL here, but an error in scripts. The second value needs more
+                    // than 64 bits, so its computation fails.
                     format!("ifnull({operation}, {} + 1 + abs({right}))", i64::MAX)
                 } else {
                     operation
@@ -67,7 +68,7 @@ impl Language for Mysql {
                 let [condition, first, second] = [0, 1, 2].map(|part| self.number(&parts[part]));
                 format!("if({condition}, {first}, {second})")
             }
-            // A script has none after its first statement.
+            // Only input has these, and the client computes input.
             Number::Draw(_)
             | Number::At(_)
             | Number::Hash(_)
@@ -88,7 +89,7 @@ impl Language for Mysql {
             TextValue::Variable(slot) => text_name(*slot),
             TextValue::LastName(number) => {
                 let syllables = SYLLABLES.map(literal).join(", ");
-                // Not negative, and at most 999.
+                // From 0 to 999, also for a negative number.
                 let number = format!("((({0} % 1000) + 1000) % 1000)", self.number(number));
                 let digits = ["div 100", "div 10 % 10", "% 10"];
                 let names = digits.map(|digit| format!("elt({number} {digit} + 1, {syllables})"));
@@ -103,7 +104,7 @@ impl Language for Mysql {
             TextValue::Numbered(before, number) => {
                 format!("concat({}, {})", literal(before), self.number(number))
             }
-            // A script has none after its first statement.
+            // Only input has these, and the client computes input.
             TextValue::Letters(..) | TextValue::Digits(_) => "null".to_owned(),
         }
     }

@@ -14,11 +14,11 @@ pub(super) struct Places {
     pub(super) integers: BTreeSet<usize>,
     /// Those of texts.
     pub(super) texts: BTreeSet<usize>,
-    /// The lists, by the places of their numbers of values.
+    /// The lists, each by the place of its length.
     pub(super) lists: BTreeMap<usize, List>,
 }
 
-/// Returns the actions that an engine runs: blocks of other engines are gone.
+/// Returns the actions that an engine runs, without the blocks of other engines.
 pub(super) fn actions_on(
     engine: Engine,
     statements: ScriptStatements,

@@ -1,4 +1,5 @@
-//! PL/pgSQL. A procedure is called outside of a transaction, so the call is one.
+//! The language PL/pgSQL. A procedure that is called outside of a transaction is one itself: it commits
+//! when it ends.
 
 use plan::transactions::{List, Number, NumberOperator, TextValue};
 
@@ -26,7 +27,8 @@ impl Language for Postgres {
         format!("{variable} := {value};")
     }
 
-    /// Each operation but a constant has 64 bits, so that no result has fewer.
+    /// Returns an expression in which all values but constants have 64 bits, so that no operation has a
+    /// narrower result.
     fn number(&self, number: &Number) -> String {
         match number {
             Number::Constant(value) => constant(*value),
@@ -51,7 +53,7 @@ impl Language for Postgres {
                     self.number(second)
                 )
             }
-            // A script has none after its first statement.
+            // Only input has these, and the client computes input.
             Number::Draw(_)
             | Number::At(_)
             | Number::Hash(_)
@@ -90,7 +92,7 @@ impl Language for Postgres {
             TextValue::Variable(slot) => text_name(*slot),
             TextValue::LastName(number) => {
                 let syllables = format!("('{{{}}}'::text[])", SYLLABLES.join(","));
-                // Not negative, and at most 999.
+                // From 0 to 999, also for a negative number.
                 let number = format!("((({0} % 1000) + 1000) % 1000)", self.number(number));
                 let digits = ["/ 100", "/ 10 % 10", "% 10"];
                 let names = digits.map(|digit| format!("{syllables}[({number} {digit})::int + 1]"));
@@ -105,7 +107,7 @@ impl Language for Postgres {
             TextValue::Numbered(before, number) => {
                 format!("({} || {})", literal(before), self.number(number))
             }
-            // A script has none after its first statement.
+            // Only input has these, and the client computes input.
             TextValue::Letters(..) | TextValue::Digits(_) => "null".to_owned(),
         }
     }
@@ -132,8 +134,8 @@ impl Language for Postgres {
         true
     }
 
-    /// A `select` that should return one row but returns several has two, as the
-    /// [settings](super::call::Call::settings) of the session say.
+    /// A `select ... into` of several rows counts two: with the
+    /// [settings](super::call::Call::settings) of the session, it looks for a second row.
     fn run(&self, sql: &Sql<'_>, _: &[String]) -> Vec<String> {
         let statement = sql.with_into();
         let keyword_bytes = statement.find(|letter: char| !letter.is_ascii_alphabetic());

@@ -171,7 +171,7 @@ impl Writer<'_> {
             Action::ForEach { lists, body } => self.for_each(lists, body),
             Action::ForRange { slot, from, to, body } => self.for_range(*slot, from, to, body),
             Action::Abort => self.all_lines(&self.language.abort()),
-            // `actions_on` has replaced it.
+            // `actions_on` has replaced these.
             Action::On { .. } => {}
         }
     }
@@ -201,7 +201,7 @@ impl Writer<'_> {
         let number = integer_name(slot);
         let last = match to {
             Number::Constant(_) => self.language.number(to),
-            // It is computed once, as the first number is.
+            // The last number is computed once, like the first one.
             _ => {
                 let last = self.own_variable();
                 self.assign(&last, &self.language.number(to));
@@ -305,7 +305,7 @@ impl Writer<'_> {
         self.line("end if;");
     }
 
-    /// Returns the expected number of rows as a message has it.
+    /// Returns the expected number of rows as the pieces of a message.
     fn expected(&self, least: &Number, most: &Number) -> Vec<Expression> {
         let bound = |number: &Number| match number {
             Number::Constant(value) => Expression::Text(value.to_string()),
