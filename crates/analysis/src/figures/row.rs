@@ -367,7 +367,8 @@ pub struct OpFigures {
     pub per_second: f64,
     /// Rows per second of the step.
     pub rows_per_second: f64,
-    /// The operation has a requested rate, or clients think before it: only then do response and service time differ.
+    /// The operation has a requested rate, or clients think before it: only then do response and service
+    /// time differ.
     pub scheduled: bool,
     /// Failures by class, retried attempts included.
     pub errors: BTreeMap<String, u64>,

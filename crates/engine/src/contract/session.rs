@@ -74,9 +74,9 @@ pub trait Session: Send + 'static {
 
     /// Runs the selected statement and reads its whole result. If the call of a procedure returns
     /// several results, the outcome is that of the last one with rows. A `do` block of PostgreSQL,
-    /// sent as text, has the value of its notice with the SQLSTATE `AS000`. To retry a failed operation, call it
-    /// again without [`start`](Session::start): it runs the same statement with the same
-    /// parameters.
+    /// sent as text, has the value of its notice with the SQLSTATE `AS000`. To retry a failed
+    /// operation, call `execute` again without [`start`](Session::start): it runs the same statement
+    /// with the same parameters.
     ///
     /// # Errors
     /// An error of the engine. After [`crate::ErrorClass::ConnectionLost`], the session can't be

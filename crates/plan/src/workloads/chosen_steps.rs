@@ -69,7 +69,7 @@ impl ChosenSteps {
         Some(variants)
     }
 
-    /// Reports a plan whose steps all are left out, or that measures a step that is.
+    /// Reports a plan that leaves out all steps, or chooses a step that it leaves out.
     fn check_rest(&self, cx: &mut Context<'_>, variants: &[Variant], first_measured: &[usize]) {
         let Some((from, from_place)) = &self.from else {
             return;
@@ -95,7 +95,7 @@ impl ChosenSteps {
         }
     }
 
-    /// Removes the measured steps that nobody chose, but none of the first ones.
+    /// Removes the measured steps that `only-steps` does not name, but none of the first ones.
     fn retain_chosen(&self, workload: &mut Workload, first_measured: usize) {
         let makes_database = workload.steps_that_make();
         let names: Vec<String> = workload.steps().iter().map(|step| step.name.to_owned()).collect();

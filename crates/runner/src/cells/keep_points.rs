@@ -1,4 +1,4 @@
-//! The steps of a cell after which its database is kept, and the one after which the cell begins.
+//! The steps after which a cell keeps its database, and the step after which the cell begins.
 
 use plan::Reuse;
 use record::{Run, RunDir};
@@ -9,7 +9,7 @@ use crate::ground::failure::UsageError;
 use crate::session::RunSession;
 use crate::targets::site::CellSite;
 
-/// A place between two steps of a cell, and the database that is kept there.
+/// A place between two steps of a cell, with the database that is kept there.
 pub struct KeepPoint {
     pub(super) databases: Databases,
     pub(super) key: Key,
@@ -68,7 +68,7 @@ impl KeepPoint {
         }))
     }
 
-    /// Returns the error for a cell that begins `from` a step after which no database of it was kept.
+    /// Returns the error of a cell that begins `from` this step, after which no fitting database is kept.
     fn missing(&self, target: &str) -> UsageError {
         let step = &self.after_step;
         let folder = self.databases.root().display();
@@ -92,7 +92,7 @@ struct StepCounts {
 }
 
 impl StepCounts {
-    /// Returns those of a cell; `None` if it keeps no databases.
+    /// Returns the numbers of a cell; `None` if it neither takes nor keeps databases.
     fn of(session: &RunSession<'_>, planned: plan::Cell) -> Option<Self> {
         let plan = session.plan();
         let engine = plan.builds[plan.targets[planned.target].build].engine;
@@ -108,6 +108,7 @@ impl StepCounts {
             None => None,
         };
 
+        // A cell begins with a copy of what was kept there, so only later databases are its own.
         let after = begin.unwrap_or(0);
         let mut later = Vec::new();
         for step in &plan.keep_after {
@@ -120,7 +121,7 @@ impl StepCounts {
     }
 }
 
-/// Returns for each cell of a group the number of the one that makes the database with which it
+/// Returns for each cell of a group the number of the earlier cell that makes the database with which it
 /// begins; `None` for a cell that makes its own, or shares none.
 ///
 /// # Errors
@@ -151,8 +152,8 @@ pub fn loaders_of(
     Ok(loaders)
 }
 
-/// Refuses cells that begin `from` a step after which no database of them was kept. `run` is the
-/// record of the run, which says what its builds are.
+/// Refuses cells that begin `from` a step after which no fitting database is kept. `run` is the record
+/// of the run, which says what its builds are.
 ///
 /// # Errors
 /// The first such cell, with the kept database that differs least; a database that can't be read.
@@ -182,8 +183,8 @@ pub fn require_databases(
     Ok(())
 }
 
-/// Refuses a cell that must not make the database with which it begins, and for which none is kept:
-/// another target's load would be another's, and a cell that begins `from` a step does not run it.
+/// Refuses a cell for which no database is kept, and which must not make one: only the other target
+/// can load for a `load-with` target, and a cell that begins `from` a step does not run that step.
 pub fn refuse_without_database(
     cell: &CellSite<'_>,
     begin: Option<&KeepPoint>,

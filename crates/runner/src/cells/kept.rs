@@ -5,7 +5,7 @@
 //! a kept database:                                   └─► copy ─► start ─► check ─► other steps
 //! ```
 //!
-//! The cell that makes a database goes the same way as the others: its later steps, too, begin on a
+//! The cell that makes a database goes the same way as the others: its later steps also begin on a
 //! copy of the kept files, with a server that has just started. [`keep_points`](super::keep_points)
 //! has the steps after which this happens.
 
@@ -25,7 +25,7 @@ use crate::targets::running::Leftovers;
 use crate::targets::site::CellSite;
 use crate::targets::workloads::{StepEngine, WorkloadRunner};
 
-/// A database that is to be kept, as far as the steps that make it have shown.
+/// A database in the making, with what its steps have shown so far.
 #[derive(Default)]
 pub struct InMaking {
     /// The workload's knowledge of the database; `None` until the steps are complete.
@@ -39,7 +39,7 @@ pub struct InMaking {
 pub enum Origin {
     /// The cell made it.
     Here,
-    /// It was kept before the cell began, which leaves out the steps that made it.
+    /// It was kept before the cell began, and the cell leaves out the steps that made it.
     Before,
     /// The cell has run these steps, but another cell's database is kept.
     Elsewhere,
@@ -52,7 +52,7 @@ pub struct Kept {
 }
 
 impl KeepPoint {
-    /// Returns the kept database. One that is damaged is not used, but replaced.
+    /// Returns the kept database; `None` if there is none, or a damaged one, which the cell replaces.
     pub fn find(&self, cell: &mut CellSite<'_>) -> Option<Entry> {
         let found = self.databases.find(&self.key).and_then(|found| match found {
             Some(entry) => self.verified(cell, entry).map(Some),
@@ -70,12 +70,13 @@ impl KeepPoint {
         }
     }
 
-    /// Compares a database that another run kept with its hashes, or says that this was not done.
+    /// Compares a database that another run kept with its hashes. If that would take long, says that it
+    /// was not done.
     ///
     /// # Errors
     /// A file has changed.
     fn verified(&self, cell: &CellSite<'_>, entry: Entry) -> anyhow::Result<Entry> {
-        // What this run has written a moment ago was hashed then.
+        // This run has hashed its own databases when it wrote them.
         if entry.manifest.made_by == cell.run_id()? || entry.verify_if_cheap()? {
             return Ok(entry);
         }
@@ -87,8 +88,8 @@ impl KeepPoint {
         Ok(entry)
     }
 
-    /// Returns the database that was kept here before, or keeps the one that the cell has made, and of
-    /// which `leftovers` are the files. So all cells go on with the same one.
+    /// Returns the database that another cell has kept here, or keeps the cell's own, whose files are
+    /// `leftovers`. So all cells go on with the same database.
     ///
     /// # Errors
     /// The steps left wrong data, or the database can't be kept.
@@ -130,7 +131,7 @@ impl KeepPoint {
             load_settings: cell.record.settings.clone(),
         };
 
-        // Whoever owns the files may have put links between them: no file of others is copied.
+        // The owner of the files may have put links to others' files there, which must not be copied.
         let owner = data_dir.owner()?.uid;
         let loaded = Loaded { data, owner, key: &self.key, contents };
 
@@ -196,8 +197,7 @@ pub fn use_copy(cell: &mut CellSite<'_>, entry: Entry, origin: Origin) -> anyhow
 }
 
 impl CellRun<'_> {
-    /// Makes the target run the steps that make a database to keep: those up to number `end`, which is
-    /// not one of them.
+    /// Makes the target run only the steps before number `end`, which make a database to keep.
     pub fn begin_making(&mut self, end: usize) {
         self.site.part.steps.end = end;
         self.in_making = Some(InMaking::default());

@@ -87,8 +87,8 @@ fn live(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
     run_target(cell)
 }
 
-/// Lets a cell begin its steps with a kept database, which it makes if there is none. Returns how the
-/// steps that make it ended if they did not complete.
+/// Lets a cell begin its steps with a kept database, which the cell makes if there is none. Returns the
+/// status of the steps that make it if they did not complete.
 fn begin_with_database(
     cell: &mut CellRun<'_>,
     begin: Option<&KeepPoint>,
@@ -114,9 +114,9 @@ fn begin_with_database(
     Ok(None)
 }
 
-/// Runs the steps that make a database, keeps it, and lets the cell go on with a copy. If such a
-/// database has been kept before, the cell goes on with that one. Returns how the steps ended if they
-/// did not complete.
+/// Runs the steps that make a database, keeps it, and lets the cell go on with a copy. If another cell
+/// has kept such a database meanwhile, the cell goes on with a copy of that one. Returns the status of
+/// the steps if they did not complete.
 fn make_and_keep(cell: &mut CellRun<'_>, point: &KeepPoint) -> anyhow::Result<Option<Status>> {
     let began_ns = cell.site.session.clock.now();
     cell.begin_making(point.steps);

@@ -3,7 +3,7 @@
 use builds::hash;
 use serde::{Deserialize, Serialize};
 
-/// The format of kept databases. It changes whenever an earlier one would no longer do.
+/// The format of kept databases. It changes when databases of the earlier format can't be used.
 pub(super) const FORMAT: u32 = 2;
 
 /// A fact that shapes a database.
@@ -15,7 +15,8 @@ pub struct KeyPart {
     pub value: String,
 }
 
-/// All that made a database. Equal keys mean equal databases if only steps that load made them.
+/// All that made a database. Equal keys mean equal databases if only steps that load made them:
+/// measured steps write something else each time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     pub(super) parts: Vec<KeyPart>,

@@ -1,13 +1,13 @@
-//! Kept databases: what the first steps of a cell made, for later cells that would make the same, or
+//! Kept databases, which the first steps of a cell made: for later cells that would make the same, or
 //! that begin after these steps.
 //!
 //! A folder of databases has one folder for each:
 //!
 //! ```text
 //! postgres-3f2a9c04d1b7/
-//!   manifest.json   what made it, what the workload knew of it, and all files
+//!   manifest.json   what made the database, what the workload knew of it, and all files
 //!   data/           the files of the stopped database
-//!   uses            a line for each cell that used it
+//!   uses            a line for each cell that used the database
 //! ```
 //!
 //! A database is complete or absent: its folder is filled under another name, and gets its own once

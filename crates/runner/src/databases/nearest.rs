@@ -1,4 +1,4 @@
-//! The kept database that fits best where none fits.
+//! The kept database that differs least from a wanted one, for the message that none fits.
 
 use std::fmt;
 
@@ -106,7 +106,7 @@ fn differences(manifest: &Manifest, wanted: &Key) -> Vec<Difference> {
     differences
 }
 
-/// Returns both values from the word on in which they differ: a list of steps may be long.
+/// Returns both values from the first word on that differs, since a list of steps may be long.
 fn different_parts(kept: &str, wanted: &str) -> [String; 2] {
     let mut begin = 0;
     for ((at, left), right) in kept.char_indices().zip(wanted.chars()) {

@@ -4,8 +4,8 @@ use anyhow::Context;
 use engine::Session;
 use workload::transactions::Procedure;
 
-/// Creates procedures in a server that Assay started. A copied database may have others by their
-/// names.
+/// Creates procedures in a server that Assay started. A copied database may have procedures of these
+/// names, which are dropped first.
 pub fn make(session: &mut impl Session, procedures: &[Procedure]) -> anyhow::Result<()> {
     for procedure in procedures {
         drop_one(session, &procedure.signature)?;

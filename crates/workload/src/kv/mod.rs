@@ -2,8 +2,8 @@
 //! overwritten at random, also while a writer writes at a rate.
 //!
 //! All keys exist after the load, and none is deleted. New keys follow the largest, and none is missing
-//! after a step. So every read has one right answer, except for the version of the value. A value names its version, and the seed says which key that
-//! version was written to.
+//! after a step. So every read has one right answer, except for the version of the value. A value names
+//! its version, and the seed says which key that version was written to.
 
 mod data;
 mod history;

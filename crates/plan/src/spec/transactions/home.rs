@@ -7,7 +7,7 @@ named_enum! {
     pub enum HomeRule {
         /// Each client has one row. The clients are dealt to the rows in turn.
         Fixed = "fixed",
-        /// The rows are divided evenly among the clients.
+        /// The rows are divided evenly among the clients. With fewer rows than clients, as `Fixed`.
         Spread = "spread",
         /// Each client has all rows.
         All = "all",

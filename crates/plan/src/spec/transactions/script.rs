@@ -126,7 +126,7 @@ pub struct Transaction {
     pub is_autocommitted: bool,
     /// The tables whose next or newest row it asks for, by their indexes; each once.
     pub numbered_tables: Vec<usize>,
-    /// The tables, by their indexes, of which it asks for the client's homes.
+    /// The tables, by their indexes, of which it asks for homes of the client.
     pub homes: Vec<usize>,
 }
 

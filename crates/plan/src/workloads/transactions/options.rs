@@ -1,5 +1,5 @@
-//! Reads how a test runs: its length, its rate, the homes of its clients and its isolation level. The workload's table has the
-//! values that each step takes unless its own table sets them.
+//! Reads how a test runs: its length, its rate or pauses, the homes of its clients, and its isolation
+//! level. The workload's table has the values that each step takes unless its own table sets them.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::pauses::{PauseKind, PauseTimes, pauses};
 
 const TIME_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 const TRANSACTIONS_MAX: u64 = 10_000_000_000_000;
-/// The usual time and warm-up of a test that ends with its time. One that ends with its work has no
+/// The usual time and warm-up of a test that ends after a time. A test that ends after its work has no
 /// warm-up, in which a faster engine would do more work.
 const TIME: Duration = Duration::from_secs(10);
 const WARMUP: Duration = Duration::from_secs(5);
@@ -122,7 +122,7 @@ impl TestOptions {
         let factor =
             cx.inherited(section, "think-factor", &FACTOR, &self.factor, self.factor.value);
 
-        // Those of the workload's table are checked there.
+        // `check` looks at the times of the workload's table, once for all steps.
         for ((key, times), is_own) in [("think", &think), ("keying", &keying)].iter().zip(are_own) {
             if let Some(times) = times.value.as_ref().filter(|_| is_own) {
                 times.check(cx, &section.name_of(key), script);
@@ -154,8 +154,8 @@ impl TestOptions {
         }
     }
 
-    /// Takes the number of transactions. A time in the step's own table counts more than a number in
-    /// the workload's.
+    /// Takes the number of transactions. A time in the step's own table overrides a number in the
+    /// workload's.
     fn transactions_of(&self, cx: &mut Context<'_>, section: &mut Section) -> Option<u64> {
         if section.place_of("time") == Place::Nowhere {
             let from = &self.transactions;

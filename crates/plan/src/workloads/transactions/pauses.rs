@@ -73,7 +73,7 @@ impl ValueKind for PauseKind {
 }
 
 impl PauseTimes {
-    /// Reports names that are no transactions of the script. `key` has the times.
+    /// Reports names that are no transactions of the script; `key` is the plan's key with the times.
     pub(super) fn check(&self, cx: &mut Context<'_>, key: &str, script: &Script) {
         let Self::Each(each) = self else { return };
         let known: Vec<&str> =
