@@ -137,6 +137,50 @@ fn clients_insert_consecutive_rows_and_use_the_numbers_of_those_that_failed() {
     assert!(bench.workload.numbers[0].unused.is_empty());
 }
 
+/// Another process goes on with a copy of the database.
+#[test]
+fn a_restored_workload_goes_on_with_the_row_numbers() {
+    let mut bench = loaded(2);
+    let loaded_state = bench.workload.state();
+    bench.step(INSERTS, 3);
+
+    // The last client of a step ends with a number whose row is missing.
+    let step = Step { number: INSERTS, is_warm_up: false };
+    let mut tasks = bench.workload.connections(step, &bench.sqlite).unwrap();
+    for task in &mut tasks {
+        task.program.prepare();
+    }
+    tasks[1].program.execute().unwrap();
+    let mut summaries = Summaries::new();
+    for task in &mut tasks {
+        summaries.push((task.client, task.program.summary(0).unwrap()));
+    }
+    drop(tasks);
+    bench.workload.apply(INSERTS, &summaries);
+    let missing = ROWS as u64 + 7;
+    assert_eq!(bench.workload.numbers[0].unused, [missing]);
+
+    let state = bench.workload.state();
+    let mut restored = Transactions::new(bench.workload.plan(), bench.workload.options);
+    assert_ne!(restored.state(), state);
+    assert!(restored.restore(state, INSERTS + 1));
+    assert_eq!(restored.numbers, bench.workload.numbers);
+    assert_eq!(restored.commits, bench.workload.commits);
+
+    bench.workload = restored;
+    let done = bench.step(INSERTS, 4);
+    assert!(done.iter().all(Result::is_ok), "{done:?}");
+    assert_eq!(bench.failed_checks(), [""; 0]);
+    assert_eq!(bench.integers("select count(*) from usertable"), [[ROWS + 15]]);
+    assert_eq!(bench.workload.numbers[0].next, ROWS as u64 + 16);
+    assert!(bench.workload.numbers[0].unused.is_empty());
+
+    // The state after the load has no numbers of new rows.
+    let mut restored = Transactions::new(bench.workload.plan(), bench.workload.options);
+    assert!(restored.restore(loaded_state, 1));
+    assert_eq!(restored.numbers[0].next, ROWS as u64 + 1);
+}
+
 /// A read of the newest rows while another client inserts one.
 #[test]
 fn the_newest_row_is_one_that_is_committed() {
