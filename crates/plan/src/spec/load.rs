@@ -149,6 +149,7 @@ impl Workload {
                 ("tests", format!("{:?}", transactions.script.tests)),
                 ("transactions", format!("{:?}", transactions.script.transactions)),
                 ("statements", format!("{:?}", transactions.statements)),
+                ("form", transactions.form.name().to_owned()),
             ],
         }
     }
@@ -233,5 +234,12 @@ mod tests {
         let sysbench = workload("sysbench]", "sqlite = \"bundled\"");
         let after = |clients| sysbench.shaping_facts(sysbench.steps().len(), clients);
         assert_ne!(after(1), after(2));
+
+        let after_transactions = |form: &str| {
+            let options = format!("transactions]\nuse = 'tpcb'\nform = '{form}'");
+            let tpcb = workload(&options, "postgres = \"15\"");
+            tpcb.shaping_facts(tpcb.steps().len(), 1)
+        };
+        assert_ne!(after_transactions("statements"), after_transactions("procedure"));
     }
 }

@@ -2,7 +2,7 @@
 
 use words::{Engine, named_enum};
 
-use super::{Action, Number, ScriptStatement, Transaction};
+use super::{Action, Number, ScriptStatement, SqlPiece, Transaction};
 
 named_enum! {
     /// The form in which a client sends a transaction.
@@ -26,27 +26,49 @@ impl Form {
         }
     }
 
-    /// Returns the statement of a transaction that this form can't run; `None` if it can run all. A
-    /// procedural language assigns the columns of a single row.
-    pub(crate) fn unfit_statement(self, transaction: &Transaction) -> Option<&ScriptStatement> {
-        if self == Self::Statements { None } else { taken_of_several(&transaction.body) }
+    /// Returns what this form can't run of a transaction; `None` if it can run all.
+    pub(crate) fn unfit(self, transaction: &Transaction) -> Option<Unfit<'_>> {
+        if self == Self::Statements { None } else { unfit(&transaction.body) }
     }
 }
 
-/// Returns a statement that takes the columns of one of several rows.
-fn taken_of_several(actions: &[Action]) -> Option<&ScriptStatement> {
+/// A part of a transaction that a procedural language can't run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Unfit<'a> {
+    /// A statement takes the columns of one of several rows.
+    Several(&'a ScriptStatement),
+    /// A number of a statement or a loop has a function that only clients compute.
+    OfClient(&'static str),
+}
+
+/// Returns the first part of a block that a procedural language can't run.
+fn unfit(actions: &[Action]) -> Option<Unfit<'_>> {
     actions.iter().find_map(|action| match action {
-        Action::Statement(statement) => {
-            let takes_one = match &statement.rows {
-                Some((_, Number::Constant(most))) => *most <= 1,
-                _ => false,
-            };
-            (!statement.into.is_empty() && !takes_one).then_some(statement)
-        }
+        Action::Statement(statement) => unfit_statement(statement),
         Action::If { then, otherwise, .. } | Action::On { then, otherwise, .. } => {
-            taken_of_several(then).or_else(|| taken_of_several(otherwise))
+            unfit(then).or_else(|| unfit(otherwise))
         }
-        Action::ForEach { body, .. } | Action::ForRange { body, .. } => taken_of_several(body),
+        Action::ForEach { body, .. } => unfit(body),
+        Action::ForRange { from, to, body, .. } => {
+            let function = from.function_of_client().or_else(|| to.function_of_client());
+            function.map(Unfit::OfClient).or_else(|| unfit(body))
+        }
         Action::Number { .. } | Action::Text { .. } | Action::List { .. } | Action::Abort => None,
     })
+}
+
+fn unfit_statement(statement: &ScriptStatement) -> Option<Unfit<'_>> {
+    let takes_one = match &statement.rows {
+        Some((_, Number::Constant(most))) => *most <= 1,
+        _ => false,
+    };
+    if !statement.into.is_empty() && !takes_one {
+        return Some(Unfit::Several(statement));
+    }
+
+    let function = statement.pieces.iter().find_map(|piece| match piece {
+        SqlPiece::Number { value, .. } => value.function_of_client(),
+        SqlPiece::Fixed(_) | SqlPiece::Text(_) | SqlPiece::ForUpdate => None,
+    });
+    function.map(Unfit::OfClient)
 }

@@ -9,6 +9,7 @@ mod script;
 use std::time::Duration;
 
 pub use self::form::Form;
+pub(crate) use self::form::Unfit;
 pub use self::home::{HomeRule, Homes};
 pub use self::number::{Number, NumberDraw, NumberOperator, Shape};
 pub use self::pause::Pause;

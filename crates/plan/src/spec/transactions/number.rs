@@ -28,6 +28,22 @@ pub enum Number {
     HomeCount(i64),
 }
 
+impl Number {
+    /// Returns a function in the number that draws nothing, but that only clients compute; `None`
+    /// without one.
+    pub(crate) fn function_of_client(&self) -> Option<&'static str> {
+        match self {
+            Self::Hash(_) => Some("hash"),
+            Self::HomeCount(_) => Some("homes"),
+            Self::Binary(_, parts) => parts.iter().find_map(Self::function_of_client),
+            Self::Choose(parts) => parts.iter().find_map(Self::function_of_client),
+            // Draws are refused there.
+            Self::Draw(_) | Self::At(_) | Self::Next(_) | Self::Newest(_) | Self::Home(_) => None,
+            Self::Constant(_) | Self::Variable(_) => None,
+        }
+    }
+}
+
 /// An operation on two integers. Comparisons, `and` and `or` give 1 or 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberOperator {

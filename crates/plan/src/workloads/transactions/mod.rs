@@ -24,7 +24,7 @@ use words::excerpt;
 use crate::reading::context::{Context, Section, ValueKind};
 use crate::reading::quantity::Quantity;
 use crate::reading::value_kinds::Choice;
-use crate::spec::transactions::{Form, Mix, Script, ScriptStatements, SqlPiece};
+use crate::spec::transactions::{Form, Mix, Script, ScriptStatements, SqlPiece, Unfit};
 use crate::spec::{Transactions, TransactionsStep, TransactionsStepKind};
 use crate::text::diagnostic::{Diagnostic, Place};
 use crate::text::tree::Node;
@@ -270,23 +270,32 @@ fn step(
     options.of_step(cx, section, script, test)
 }
 
-/// Reports the first statement that the form can't run.
+/// Reports the first transaction that the form can't run.
 fn check_form(cx: &mut Context<'_>, form: Form, place: Place, script: &Script) {
     for transaction in &script.transactions {
-        let Some(statement) = form.unfit_statement(transaction) else {
+        let Some(unfit) = form.unfit(transaction) else {
             continue;
         };
 
-        let fixed = statement.pieces.iter().map(|piece| match piece {
-            SqlPiece::Fixed(fixed) => fixed.as_str(),
-            _ => "?",
-        });
-        let sql = excerpt(&fixed.collect::<String>(), EXCERPT_CHARS);
+        let (label, help) = match unfit {
+            Unfit::Several(statement) => {
+                let fixed = statement.pieces.iter().map(|piece| match piece {
+                    SqlPiece::Fixed(fixed) => fixed.as_str(),
+                    _ => "?",
+                });
+                let sql = excerpt(&fixed.collect::<String>(), EXCERPT_CHARS);
+                let help = "let the statement return one row, with `expect 1:` or `expect 0..1:`";
+                (format!("{} may return several rows", code(&sql)), help)
+            }
+            Unfit::OfClient(function) => {
+                let help = "compute it with `let` before the first statement";
+                (format!("only a client can compute {}", code(function)), help)
+            }
+        };
+
         let name = code(&transaction.name);
         let message = format!("transaction {name} can't run in the form {}", code(form.name()));
-        cx.error("plan::conflict", place, message)
-            .label(format!("{} may return several rows", code(&sql)))
-            .help("let the statement return one row, with `expect 1:` or `expect 0..1:`");
+        cx.error("plan::conflict", place, message).label(label).help(help);
         return;
     }
 }
