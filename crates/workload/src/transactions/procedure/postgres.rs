@@ -172,9 +172,10 @@ impl Language for Postgres {
         let variables: Vec<String> =
             variables.iter().map(|variable| format!("    {};\n", typed(variable))).collect();
 
+        let quote = quote_around(body);
         format!(
-            "create procedure {name}({}) language plpgsql as $assay$\n\
-             declare\n{}begin\n{body}end\n$assay$",
+            "create procedure {name}({}) language plpgsql as {quote}\n\
+             declare\n{}begin\n{body}end\n{quote}",
             all.join(", "),
             variables.concat()
         )
@@ -187,8 +188,9 @@ impl Language for Postgres {
     }
 
     fn block(&self, parts: &Parts<'_>) -> BlockText {
+        let quote = quote_around(parts.body);
         let mut inputs = Vec::new();
-        let mut before = "do $assay$\ndeclare\n".to_owned();
+        let mut before = format!("do {quote}\ndeclare\n");
         for (name, kind) in parts.parameters {
             inputs.push(format!("{before}    {name} {} := ", type_of(*kind)));
             before = ";\n".to_owned();
@@ -199,7 +201,7 @@ impl Language for Postgres {
             end += &format!("    {name} {};\n", type_of(*kind));
         }
         end += &format!(
-            "    {OUTCOME} bigint := 0;\nbegin\n{}    {}\nend\n$assay$",
+            "    {OUTCOME} bigint := 0;\nbegin\n{}    {}\nend\n{quote}",
             parts.body,
             notice()
         );
@@ -232,6 +234,22 @@ fn type_of(kind: Kind) -> &'static str {
     }
 }
 
+/// Returns the dollar quote for a body, which has none like it.
+fn quote_around(body: &str) -> String {
+    let mut quote = "$assay$".to_owned();
+    while body.contains(&quote) {
+        quote.insert(1, '_');
+    }
+    quote
+}
+
+/// Returns a literal. The meaning of a backslash in one without an `e` depends on the server's
+/// `standard_conforming_strings`.
 fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
+    let quoted = text.replace('\'', "''");
+    if text.contains('\\') {
+        format!("e'{}'", quoted.replace('\\', "\\\\"))
+    } else {
+        format!("'{quoted}'")
+    }
 }

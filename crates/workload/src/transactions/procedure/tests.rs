@@ -76,6 +76,15 @@ fn each_action_has_its_statements() {
 }
 
 #[test]
+fn a_text_does_not_end_the_body_that_it_is_in() {
+    let script = "
+        table t (id int = row, name varchar(40) = 'x') key (id) rows 5;
+        transaction a { update t set name = '$assay$ $_assay$' where id = 1; }";
+    let procedure = procedure_of(&format!("script = '''{script}'''"), Engine::Postgres);
+    assert_eq!(procedure.matches("$__assay$").count(), 2, "{procedure}");
+}
+
+#[test]
 fn only_a_workload_in_this_form_has_procedures() {
     let options =
         Options { seed: 1, nonce: 0, clients: 1, share: ClientShare::ALL, writers_max: 1 };
