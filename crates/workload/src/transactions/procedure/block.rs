@@ -8,7 +8,7 @@ use words::Engine;
 
 use super::call::{ListForm, run_whole, write_list};
 use super::language::{BlockText, Language};
-use super::mysql::Mysql;
+use super::mysql::{Mysql, write_literal};
 use super::postgres::Postgres;
 use super::routine::{Argument, Routine};
 use crate::Executed;
@@ -67,7 +67,7 @@ impl Block {
                 Argument::Text(slot) if self.is_postgres => {
                     write_postgres_text(&values.texts[*slot], text);
                 }
-                Argument::Text(slot) => write_mysql_text(&values.texts[*slot], text),
+                Argument::Text(slot) => write_literal(&values.texts[*slot], text),
                 Argument::List(list) => {
                     let form = if self.is_postgres { ListForm::Array } else { ListForm::Columns };
                     text.push('\'');
@@ -104,18 +104,6 @@ fn write_postgres_text(value: &str, text: &mut String) {
             '$' => text.push_str("\\x24"),
             _ => text.push(letter),
         }
-    }
-    text.push('\'');
-}
-
-/// Writes a literal of MySQL, in which quotes and backslashes are doubled.
-fn write_mysql_text(value: &str, text: &mut String) {
-    text.push('\'');
-    for letter in value.chars() {
-        if matches!(letter, '\'' | '\\') {
-            text.push(letter);
-        }
-        text.push(letter);
     }
     text.push('\'');
 }

@@ -3,6 +3,8 @@
 //!
 //! These servers have no lists. A list is a text, in which each value takes [`VALUE_CHARS`] characters.
 
+use std::fmt::Write as _;
+
 use plan::transactions::{List, Number, NumberOperator, TextValue};
 
 use super::language::{
@@ -220,5 +222,28 @@ fn type_of(kind: Kind) -> String {
 }
 
 fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+    let mut written = String::new();
+    write_literal(text, &mut written);
+    written
+}
+
+/// Appends a literal. The meaning of a backslash in a quoted one depends on the server's `sql_mode`,
+/// so a text with any is written in hexadecimal digits.
+pub(super) fn write_literal(value: &str, text: &mut String) {
+    if value.contains('\\') {
+        text.push_str("_utf8mb4 x'");
+        for byte in value.bytes() {
+            // A string never refuses.
+            let _ = write!(text, "{byte:02x}");
+        }
+    } else {
+        text.push('\'');
+        for letter in value.chars() {
+            if letter == '\'' {
+                text.push(letter);
+            }
+            text.push(letter);
+        }
+    }
+    text.push('\'');
 }

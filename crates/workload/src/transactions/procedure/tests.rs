@@ -85,6 +85,20 @@ fn a_text_does_not_end_the_body_that_it_is_in() {
 }
 
 #[test]
+fn a_backslash_means_itself_whatever_the_options_of_the_server() {
+    let script = r"
+        table t (id int = row, name varchar(40) = 'x') key (id) rows 5;
+        transaction a { select 1; let name = 'it''s \'; update t set name = {name} where id = 1; }";
+    let text_on = |engine| {
+        let procedure = procedure_of(&format!("script = '''{script}'''"), engine);
+        let mut lines = procedure.lines().map(str::trim);
+        lines.find(|line| line.contains("assay_t0") && line.contains('=')).unwrap().to_owned()
+    };
+    assert_eq!(text_on(Engine::Postgres), r"assay_t0 := e'it''s \\';");
+    assert_eq!(text_on(Engine::Mysql), "set assay_t0 = _utf8mb4 x'69742773205c';");
+}
+
+#[test]
 fn only_a_workload_in_this_form_has_procedures() {
     let options =
         Options { seed: 1, nonce: 0, clients: 1, share: ClientShare::ALL, writers_max: 1 };
