@@ -39,6 +39,7 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
 fn explanation<'a>(compared: &Compared, group: Vec<SettingWithoutEffect<'a>>) -> Explanation<'a> {
     let rows = group.iter().flat_map(|one| one.steps.iter().copied());
     let rows: Vec<&ComparedStep> = rows.collect();
+
     let ratios = || rows.iter().filter_map(|row| row.ratio);
     let evidence = rows.iter().map(|row| Evidence {
         name: format!("throughput of {} in {}", row.cell.target, row.step),
@@ -49,6 +50,7 @@ fn explanation<'a>(compared: &Compared, group: Vec<SettingWithoutEffect<'a>>) ->
         is_noise: false,
         is_cause: false,
     });
+
     Explanation {
         places: rows.iter().map(|row| place(row)).collect(),
         evidence: evidence.collect(),

@@ -144,30 +144,42 @@ impl CompiledColumn {
                 let _ = write!(sql, "{}", number.value(values)?);
             }
             Self::Decimal(number, decimals) => {
-                let units = number.value(values)?;
-                let sign = if units < 0 { "-" } else { "" };
-                let base = 10_u64.saturating_pow(*decimals);
-                let (whole, rest) = (units.unsigned_abs() / base, units.unsigned_abs() % base);
-                let _ = write!(sql, "{sign}{whole}");
-                if *decimals > 0 {
-                    let _ = write!(sql, ".{rest:0width$}", width = *decimals as usize);
-                }
+                write_decimal(number.value(values)?, *decimals, sql);
             }
             Self::Text(text) => {
                 let mut written = String::new();
                 text.write(values, &mut written)?;
-                sql.push('\'');
-                for letter in written.chars() {
-                    if letter == '\'' || doubles_backslashes && letter == '\\' {
-                        sql.push(letter);
-                    }
-                    sql.push(letter);
-                }
-                sql.push('\'');
+                write_literal(&written, doubles_backslashes, sql);
             }
         }
         Ok(())
     }
+}
+
+/// Writes a number of the smallest units, such as cents, with its decimals.
+fn write_decimal(units: i64, decimals: u32, sql: &mut String) {
+    let sign = if units < 0 { "-" } else { "" };
+    let base = 10_u64.saturating_pow(decimals);
+    let whole = units.unsigned_abs() / base;
+    let rest = units.unsigned_abs() % base;
+
+    // A string never refuses.
+    let _ = write!(sql, "{sign}{whole}");
+    if decimals > 0 {
+        let _ = write!(sql, ".{rest:0width$}", width = decimals as usize);
+    }
+}
+
+/// Writes a text in quotes. A quote in the text is doubled.
+fn write_literal(text: &str, doubles_backslashes: bool, sql: &mut String) {
+    sql.push('\'');
+    for letter in text.chars() {
+        if letter == '\'' || doubles_backslashes && letter == '\\' {
+            sql.push(letter);
+        }
+        sql.push(letter);
+    }
+    sql.push('\'');
 }
 
 /// Rows of one table that a connection loads.

@@ -133,16 +133,22 @@ impl Parser<'_> {
             "on" | "native" => {
                 self.at = keyword.end;
                 let is_native = &self.text[keyword] == "native";
-                let mut engines = vec![self.engine()?];
-                while self.take(",") {
-                    engines.push(self.engine()?);
-                }
-                let then = self.block()?;
-                Ok(Action::On { engines, is_native, then, otherwise: self.otherwise()? })
+                self.choice_of_engines(is_native)
             }
             "" | "}" | ";" => Err(self.unexpected("an action or `}`")),
             _ => Ok(Action::Statement(self.statement()?)),
         }
+    }
+
+    /// Takes the engines of `on` or `native`, and the blocks for them and for all others.
+    fn choice_of_engines(&mut self, is_native: bool) -> Result<Action, Fault> {
+        let mut engines = vec![self.engine()?];
+        while self.take(",") {
+            engines.push(self.engine()?);
+        }
+
+        let then = self.block()?;
+        Ok(Action::On { engines, is_native, then, otherwise: self.otherwise()? })
     }
 
     fn engine(&mut self) -> Result<Engine, Fault> {
