@@ -115,7 +115,7 @@ fn begin_with_database(
 }
 
 /// Runs the steps that make a database, keeps it, and lets the cell go on with a copy. If another cell
-/// has kept such a database meanwhile, the cell goes on with a copy of that one. Returns the status of
+/// has kept such a database, the cell goes on with a copy of that one. Returns the status of
 /// the steps if they did not complete.
 fn make_and_keep(cell: &mut CellRun<'_>, point: &KeepPoint) -> anyhow::Result<Option<Status>> {
     let began_ns = cell.site.session.clock.now();
