@@ -7,6 +7,7 @@ use plan::transactions::{
 };
 use words::excerpt;
 
+use super::connection::Body;
 use super::values::{Computation, TextComputation, Values};
 
 /// The maximum length of a statement in a message, in characters.
@@ -83,34 +84,14 @@ pub(super) struct Compiler<'a, S> {
 }
 
 impl<S: Session> Compiler<'_, S> {
-    /// Prepares a transaction of the script, whose statements are sent one by one.
+    /// Prepares a transaction of the script.
     ///
     /// # Errors
-    /// A statement that the engine refuses.
-    pub(super) fn statements(
+    /// Those of [`Body::prepare`].
+    pub(super) fn transaction<B: Body<S>>(
         &mut self,
         index: usize,
         transaction: &Transaction,
-    ) -> Result<CompiledTransaction<Statements>, Error> {
-        self.transaction(index, transaction, |compiler| {
-            let actions = compiler.block(&transaction.body)?;
-            Ok(Statements {
-                actions,
-                writes: transaction.writes(),
-                is_autocommitted: transaction.is_autocommitted,
-            })
-        })
-    }
-
-    /// Prepares a transaction of the script, and its work with `body`.
-    ///
-    /// # Errors
-    /// Those of `body`.
-    pub(super) fn transaction<B>(
-        &mut self,
-        index: usize,
-        transaction: &Transaction,
-        body: impl FnOnce(&mut Self) -> Result<B, Error>,
     ) -> Result<CompiledTransaction<B>, Error> {
         let named = |error: Error| Error {
             message: format!("transaction `{}`: {}", transaction.name, error.message),
@@ -119,14 +100,18 @@ impl<S: Session> Compiler<'_, S> {
         Ok(CompiledTransaction {
             name: super::lasting::name(&transaction.name),
             input: self.block(&transaction.input).map_err(named)?,
-            body: body(self).map_err(named)?,
+            body: B::prepare(self, transaction).map_err(named)?,
             index,
             integer_count: transaction.integers,
             text_count: transaction.texts,
         })
     }
 
-    fn block(&mut self, actions: &[Action]) -> Result<Vec<CompiledAction>, Error> {
+    /// Prepares a block.
+    ///
+    /// # Errors
+    /// A statement that the engine refuses.
+    pub(super) fn block(&mut self, actions: &[Action]) -> Result<Vec<CompiledAction>, Error> {
         let mut compiled = Vec::new();
         for action in actions {
             self.add(action, &mut compiled)?;

@@ -2,7 +2,9 @@
 
 use engine::{Dialect, Error, ErrorClass, Interrupt, Session};
 
-use super::compiled::{CompiledTransaction, Flow, Statements, run};
+use plan::transactions::Transaction;
+
+use super::compiled::{CompiledTransaction, Compiler, Flow, Statements, run};
 use super::terminal::Terminal;
 use super::values::Values;
 use crate::numbers::ClientNumbers;
@@ -105,7 +107,13 @@ pub(super) struct Pace {
 }
 
 /// The work of a transaction after its input.
-pub(super) trait Body<S>: Send {
+pub(super) trait Body<S>: Send + Sized {
+    /// Prepares the work of a transaction on a session.
+    ///
+    /// # Errors
+    /// The engine's own; an engine that lacks this form.
+    fn prepare(compiler: &mut Compiler<'_, S>, transaction: &Transaction) -> Result<Self, Error>;
+
     /// Runs the transaction once, from its beginning to its commit or rollback. After an error,
     /// `progress` says whether the transaction is still open.
     ///
@@ -121,6 +129,14 @@ pub(super) trait Body<S>: Send {
 }
 
 impl<S: Session> Body<S> for Statements {
+    fn prepare(compiler: &mut Compiler<'_, S>, transaction: &Transaction) -> Result<Self, Error> {
+        Ok(Self {
+            actions: compiler.block(&transaction.body)?,
+            writes: transaction.writes(),
+            is_autocommitted: transaction.is_autocommitted,
+        })
+    }
+
     #[inline]
     fn run(
         &mut self,

@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use engine::{Error, Interrupt, Session};
 use plan::transactions::{ColumnValue, ScriptTable, ScriptType};
+use words::Engine;
 
+use super::literal::write_literal;
 use super::values::{ClientOfMany, Computation, TextComputation, Values};
 use crate::{Executed, Next, OpKind, OpRole, Program, Random};
 
@@ -26,8 +28,8 @@ pub(super) struct RowWriter {
     values: Values,
     choices: Random,
     texts: Random,
-    /// A backslash is doubled within quotes.
-    doubles_backslashes: bool,
+    /// The engine, which has its own form of literals.
+    engine: Option<Engine>,
     /// Not 0 for the rows that are loaded; `None` for all.
     condition: Option<Computation>,
 }
@@ -48,7 +50,7 @@ impl RowWriter {
         table: &ScriptTable,
         number: usize,
         seed: u64,
-        engine: Option<words::Engine>,
+        engine: Option<Engine>,
     ) -> Self {
         let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
         let mut columns = Vec::new();
@@ -86,7 +88,7 @@ impl RowWriter {
             },
             choices: stream(CHOICES),
             texts: stream(TEXTS),
-            doubles_backslashes: engine == Some(words::Engine::Mysql),
+            engine,
             condition: table.condition.as_ref().map(|condition| Computation::new(condition, seed)),
         }
     }
@@ -122,7 +124,7 @@ impl RowWriter {
                     sql.push_str("null");
                     continue;
                 }
-                column.write(&mut self.values, self.doubles_backslashes, sql)?;
+                column.write(&mut self.values, self.engine, sql)?;
             }
             sql.push(')');
         }
@@ -134,7 +136,7 @@ impl CompiledColumn {
     fn write(
         &self,
         values: &mut Values,
-        doubles_backslashes: bool,
+        engine: Option<Engine>,
         sql: &mut String,
     ) -> Result<(), Error> {
         match self {
@@ -149,7 +151,7 @@ impl CompiledColumn {
             Self::Text(text) => {
                 let mut written = String::new();
                 text.write(values, &mut written)?;
-                write_literal(&written, doubles_backslashes, sql);
+                write_literal(engine, &written, sql);
             }
         }
         Ok(())
@@ -163,23 +165,11 @@ fn write_decimal(units: i64, decimals: u32, sql: &mut String) {
     let whole = units.unsigned_abs() / base;
     let rest = units.unsigned_abs() % base;
 
-    // A string never refuses.
+    // Writing to a string never fails.
     let _ = write!(sql, "{sign}{whole}");
     if decimals > 0 {
         let _ = write!(sql, ".{rest:0width$}", width = decimals as usize);
     }
-}
-
-/// Writes a text in quotes. A quote in the text is doubled.
-fn write_literal(text: &str, doubles_backslashes: bool, sql: &mut String) {
-    sql.push('\'');
-    for letter in text.chars() {
-        if letter == '\'' || doubles_backslashes && letter == '\\' {
-            sql.push(letter);
-        }
-        sql.push(letter);
-    }
-    sql.push('\'');
 }
 
 /// Rows of one table that a connection loads.

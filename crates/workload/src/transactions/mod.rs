@@ -8,6 +8,7 @@ mod compiled;
 mod connection;
 mod distribution;
 mod lasting;
+mod literal;
 mod load;
 mod procedure;
 mod terminal;
@@ -22,7 +23,7 @@ use engine::{
     Column, ColumnType, DefinedType, Dialect, Error, Index, IndexStatements, Session, SqlEngine,
     StatementPlan, Table,
 };
-use plan::transactions::{Form, Isolation, Pause, ScriptTable, ScriptType, Transaction};
+use plan::transactions::{Form, Isolation, Pause, ScriptTable, ScriptType};
 use plan::{TransactionsStep, TransactionsStepKind};
 
 use crate::numbers::{ClientNumbers, SharedNumbers};
@@ -30,7 +31,7 @@ use crate::program::plans_of_first_ops;
 use crate::summary::{Commits, RowNumbers, Summaries, Summary};
 use crate::sysbench::{Options, Step};
 use crate::{Check, DataState, Program, Random, Schedule, Task};
-use compiled::{CompiledTransaction, Compiler};
+use compiled::{Compiler, Statements};
 use connection::{Body, Boundaries, CREATE_INDEX, ClientWork, Indexer, MixPart, Pace, Runner};
 pub use load::INSERT;
 use load::{Loader, RowWriter, TablePart};
@@ -289,47 +290,26 @@ impl Transactions {
         }
 
         match self.plan.form {
-            Form::Statements => {
-                self.runner(test, session, dialect, client, |compiler, index, transaction| {
-                    compiler.statements(index, transaction)
-                })
-            }
-            Form::Procedure => {
-                self.runner(test, session, dialect, client, |compiler, index, transaction| {
-                    compiler.transaction(index, transaction, |compiler| {
-                        Call::new(compiler, transaction)
-                    })
-                })
-            }
-            Form::Block => {
-                self.runner(test, session, dialect, client, |compiler, index, transaction| {
-                    compiler.transaction(index, transaction, |compiler| {
-                        Block::new(compiler, transaction)
-                    })
-                })
-            }
+            Form::Statements => self.runner::<_, Statements>(test, session, dialect, client),
+            Form::Procedure => self.runner::<_, Call>(test, session, dialect, client),
+            Form::Block => self.runner::<_, Block>(test, session, dialect, client),
         }
     }
 
-    /// Prepares the transactions of a test, each with `prepare`.
+    /// Prepares the transactions of a test.
     fn runner<S: Session, B: Body<S> + 'static>(
         &self,
         test: usize,
         mut session: S,
         dialect: &dyn Dialect,
         client: ClientWork,
-        prepare: impl Fn(
-            &mut Compiler<'_, S>,
-            usize,
-            &Transaction,
-        ) -> Result<CompiledTransaction<B>, Error>,
     ) -> Result<Box<dyn Program>, Error> {
         let script = &self.plan.script;
         let (statements, seed) = (self.plan.statements, self.options.seed);
         let mut parts = Vec::new();
         for (index, weight) in &script.tests[test].parts {
             let mut compiler = Compiler { session: &mut session, dialect, statements, seed };
-            let transaction = prepare(&mut compiler, *index, &script.transactions[*index])?;
+            let transaction = compiler.transaction::<B>(*index, &script.transactions[*index])?;
             parts.push(MixPart { transaction, weight: (*weight).into() });
         }
 

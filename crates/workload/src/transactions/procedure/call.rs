@@ -21,55 +21,10 @@ pub(in crate::transactions) struct Call {
     arguments: Vec<Argument>,
     /// A list as text; reused.
     list: String,
-    form: ListForm,
-    /// A transaction that fails stays open.
-    stays_open: bool,
-}
-
-/// The form of lists as texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ListForm {
-    /// An array of PostgreSQL: `{5,-7}`.
-    Array,
-    /// Values of the same width, [`VALUE_CHARS`] each.
-    Columns,
+    engine: Engine,
 }
 
 impl Call {
-    /// Prepares the call of a transaction's procedure.
-    ///
-    /// # Errors
-    /// The engine's own; an engine without procedures.
-    pub(in crate::transactions) fn new<S: Session>(
-        compiler: &mut Compiler<'_, S>,
-        transaction: &Transaction,
-    ) -> Result<Self, Error> {
-        let engine = compiler.dialect.engine();
-        let found = engine.and_then(|engine| Some((engine, language_of(engine)?)));
-        let Some((engine, language)) = found else {
-            let what = "the engine has no stored procedures";
-            return Err(Error::new(ErrorClass::Other, what));
-        };
-
-        let routine = Routine::new(language, engine, compiler.statements, transaction);
-        let kinds = routine.kinds();
-        let types = kinds.iter().map(|kind| match kind {
-            Kind::Integer => ParamType::Int8,
-            Kind::Text | Kind::List(_) => ParamType::Text,
-        });
-        let types: Vec<ParamType> = types.collect();
-
-        let sql = language.call(&name_of(transaction), &kinds);
-        let is_postgres = engine == Engine::Postgres;
-        Ok(Self {
-            statement: compiler.session.prepare(&sql, &types)?,
-            arguments: routine.arguments,
-            list: String::new(),
-            form: if is_postgres { ListForm::Array } else { ListForm::Columns },
-            stays_open: !is_postgres,
-        })
-    }
-
     /// Returns statements that each session with calls or blocks runs first.
     pub(in crate::transactions) fn settings(engine: Option<Engine>) -> &'static [&'static str] {
         match engine {
@@ -85,6 +40,33 @@ impl Call {
 }
 
 impl<S: Session> Body<S> for Call {
+    /// Prepares the call of a transaction's procedure.
+    ///
+    /// # Errors
+    /// The engine's own; an engine without procedures.
+    fn prepare(compiler: &mut Compiler<'_, S>, transaction: &Transaction) -> Result<Self, Error> {
+        let Some(language) = compiler.dialect.engine().and_then(language_of) else {
+            let what = "the engine has no stored procedures";
+            return Err(Error::new(ErrorClass::Other, what));
+        };
+
+        let routine = Routine::new(language, compiler.statements, transaction);
+        let kinds = routine.kinds();
+        let types = kinds.iter().map(|kind| match kind {
+            Kind::Integer => ParamType::Int8,
+            Kind::Text | Kind::List(_) => ParamType::Text,
+        });
+        let types: Vec<ParamType> = types.collect();
+
+        let sql = language.call(&name_of(transaction), &kinds);
+        Ok(Self {
+            statement: compiler.session.prepare(&sql, &types)?,
+            arguments: routine.arguments,
+            list: String::new(),
+            engine: language.engine(),
+        })
+    }
+
     fn run(
         &mut self,
         session: &mut S,
@@ -99,28 +81,28 @@ impl<S: Session> Body<S> for Call {
                 Argument::Text(slot) => session.text(&values.texts[*slot]),
                 Argument::List(list) => {
                     self.list.clear();
-                    write_list(self.form, *list, &values.integers, &mut self.list);
+                    write_list(self.engine, *list, &values.integers, &mut self.list);
                     session.text(&self.list);
                 }
             }
         }
 
-        run_whole(session, self.stays_open, progress)
+        run_whole(session, self.engine, progress)
     }
 }
 
-/// Runs the started statement, which is a whole transaction. `stays_open` says that the transaction
-/// stays open when the statement fails.
+/// Runs the started statement, which is a whole transaction.
 ///
 /// # Errors
 /// The engine's own.
 pub(super) fn run_whole<S: Session>(
     session: &mut S,
-    stays_open: bool,
+    engine: Engine,
     progress: &mut Progress,
 ) -> Result<Executed, Error> {
-    // The server commits before it answers.
-    *progress = Progress { is_open: stays_open, is_committing: true, is_committed: false };
+    // The server commits before it answers. In MySQL, a transaction that failed stays open.
+    let is_open = engine == Engine::Mysql;
+    *progress = Progress { is_open, is_committing: true, is_committed: false };
     let outcome = session.execute()?.value.unwrap_or(0);
     let is_rolled_back = outcome < 0;
     *progress = if is_rolled_back { Progress::default() } else { Progress::COMMITTED };
@@ -130,26 +112,23 @@ pub(super) fn run_whole<S: Session>(
     Ok(Executed { rows: rows.unsigned_abs(), is_expected: true, is_rolled_back })
 }
 
-/// Appends a list as text.
-pub(super) fn write_list(form: ListForm, list: List, integers: &[i64], text: &mut String) {
+/// Appends a list as text: an array of PostgreSQL, such as `{5,-7}`, or [`VALUE_CHARS`] for each value.
+pub(super) fn write_list(engine: Engine, list: List, integers: &[i64], text: &mut String) {
     let count = usize::try_from(integers[list.count]).unwrap_or(0);
     let values = &integers[list.first..list.first + count];
-    match form {
-        ListForm::Array => {
-            text.push('{');
-            for (place, value) in values.iter().enumerate() {
-                if place > 0 {
-                    text.push(',');
-                }
-                // Writing to a string never fails.
-                let _ = write!(text, "{value}");
+    // Writing to a string never fails.
+    if engine == Engine::Postgres {
+        text.push('{');
+        for (place, value) in values.iter().enumerate() {
+            if place > 0 {
+                text.push(',');
             }
-            text.push('}');
+            let _ = write!(text, "{value}");
         }
-        ListForm::Columns => {
-            for value in values {
-                let _ = write!(text, "{value:VALUE_CHARS$}");
-            }
+        text.push('}');
+    } else {
+        for value in values {
+            let _ = write!(text, "{value:VALUE_CHARS$}");
         }
     }
 }

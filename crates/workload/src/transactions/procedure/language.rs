@@ -1,6 +1,9 @@
 //! The procedural language of an engine, as far as transactions need it.
 
 use plan::transactions::{List, Number, TextValue};
+use words::Engine;
+
+use crate::transactions::literal::literal;
 
 /// The declarations and the body of a procedure.
 pub(super) struct Parts<'a> {
@@ -68,6 +71,9 @@ pub(super) enum Piece<'a> {
 
 /// The procedural language of an engine. Statements are returned as lines with a semicolon.
 pub(super) trait Language {
+    /// Returns the engine.
+    fn engine(&self) -> Engine;
+
     /// Returns the words between the condition of a loop and its body, and after the body.
     fn loop_words(&self) -> [&'static str; 2];
 
@@ -80,8 +86,58 @@ pub(super) trait Language {
     /// Returns the expression of a condition: a number that is not 0.
     fn condition(&self, number: &Number) -> String;
 
+    /// Returns the first of two expressions if a condition holds, otherwise the second.
+    fn choice(&self, condition: &Number, values: [String; 2]) -> String;
+
+    /// Returns the expression that concatenates others.
+    fn joined(&self, texts: &[String]) -> String;
+
+    /// Returns the syllables of a last name, one for each digit of a number from 0 to 999.
+    fn syllables(&self, number: &str) -> [String; 3];
+
+    /// Returns a constant text.
+    fn literal(&self, text: &str) -> String {
+        literal(self.engine(), text)
+    }
+
     /// Returns the expression of a text.
-    fn text(&self, text: &TextValue) -> String;
+    fn text(&self, text: &TextValue) -> String {
+        match text {
+            TextValue::Constant(text) => self.literal(text),
+            TextValue::Variable(slot) => text_name(*slot),
+            TextValue::LastName(number) => {
+                // From 0 to 999, also for a negative number.
+                let number = format!("((({0} % 1000) + 1000) % 1000)", self.number(number));
+                self.joined(&self.syllables(&number))
+            }
+            TextValue::Either(condition, texts) => {
+                self.choice(condition, [self.text(&texts[0]), self.text(&texts[1])])
+            }
+            TextValue::Numbered(before, number) => {
+                self.joined(&[self.literal(before), self.number(number)])
+            }
+            // Only input has these, and the client computes input.
+            TextValue::Letters(..) | TextValue::Digits(_) => "null".to_owned(),
+        }
+    }
+
+    /// Returns the expression of a message, which concatenates its pieces.
+    fn message(&self, pieces: &[Piece<'_>]) -> String {
+        let mut arguments = Vec::new();
+        let mut text = String::new();
+        for piece in pieces {
+            match piece {
+                Piece::Text(more) => text.push_str(more),
+                Piece::Value(value) => {
+                    arguments.push(self.literal(&std::mem::take(&mut text)));
+                    arguments.push((*value).to_owned());
+                }
+            }
+        }
+
+        arguments.push(self.literal(&text));
+        format!("concat({})", arguments.join(", "))
+    }
 
     /// Returns the value of a list at an index, from 0.
     fn element(&self, list: &str, index: &str) -> String;
@@ -156,21 +212,4 @@ pub(super) fn text_name(slot: usize) -> String {
 /// Returns the name of the variable with a list.
 pub(super) fn list_name(list: List) -> String {
     format!("assay_l{}", list.count)
-}
-
-/// Returns the expression of a message, which concatenates its pieces. `literal` quotes a text.
-pub(super) fn concatenation(message: &[Piece<'_>], literal: fn(&str) -> String) -> String {
-    let mut arguments = Vec::new();
-    let mut text = String::new();
-    for piece in message {
-        match piece {
-            Piece::Text(more) => text.push_str(more),
-            Piece::Value(value) => {
-                arguments.push(literal(&std::mem::take(&mut text)));
-                arguments.push((*value).to_owned());
-            }
-        }
-    }
-    arguments.push(literal(&text));
-    format!("concat({})", arguments.join(", "))
 }

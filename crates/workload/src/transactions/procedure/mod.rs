@@ -43,7 +43,7 @@ impl Procedure {
         transaction: &Transaction,
     ) -> Option<Self> {
         let language = language_of(engine)?;
-        let routine = Routine::new(language, engine, statements, transaction);
+        let routine = Routine::new(language, statements, transaction);
         let name = name_of(transaction);
         let create = language.procedure(&routine.parts(&name));
         let signature = language.signature(&name, &routine.kinds());

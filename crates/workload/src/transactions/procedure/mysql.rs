@@ -3,13 +3,11 @@
 //!
 //! These servers have no lists. A list is a text, in which each value takes [`VALUE_CHARS`] characters.
 
-use std::fmt::Write as _;
-
-use plan::transactions::{List, Number, NumberOperator, TextValue};
+use plan::transactions::{List, Number, NumberOperator};
+use words::Engine;
 
 use super::language::{
-    BlockText, Kind, Language, OUTCOME, Parts, Piece, ROWS, Sql, concatenation, constant,
-    integer_name, text_name,
+    BlockText, Kind, Language, OUTCOME, Parts, Piece, ROWS, Sql, constant, integer_name,
 };
 use crate::transactions::values::SYLLABLES;
 
@@ -28,6 +26,10 @@ const SEVERAL_ROWS: u32 = 1172;
 pub(super) struct Mysql;
 
 impl Language for Mysql {
+    fn engine(&self) -> Engine {
+        Engine::Mysql
+    }
+
     fn loop_words(&self) -> [&'static str; 2] {
         ["do", "end while;"]
     }
@@ -67,8 +69,8 @@ impl Language for Mysql {
                 }
             }
             Number::Choose(parts) => {
-                let [condition, first, second] = [0, 1, 2].map(|part| self.number(&parts[part]));
-                format!("if({condition}, {first}, {second})")
+                let [condition, first, second] = &**parts;
+                self.choice(condition, [self.number(first), self.number(second)])
             }
             // Only input has these, and the client computes input.
             Number::Draw(_)
@@ -85,30 +87,18 @@ impl Language for Mysql {
         self.number(number)
     }
 
-    fn text(&self, text: &TextValue) -> String {
-        match text {
-            TextValue::Constant(text) => literal(text),
-            TextValue::Variable(slot) => text_name(*slot),
-            TextValue::LastName(number) => {
-                let syllables = SYLLABLES.map(literal).join(", ");
-                // From 0 to 999, also for a negative number.
-                let number = format!("((({0} % 1000) + 1000) % 1000)", self.number(number));
-                let digits = ["div 100", "div 10 % 10", "% 10"];
-                let names = digits.map(|digit| format!("elt({number} {digit} + 1, {syllables})"));
-                format!("concat({})", names.join(", "))
-            }
-            TextValue::Either(condition, texts) => format!(
-                "if({}, {}, {})",
-                self.condition(condition),
-                self.text(&texts[0]),
-                self.text(&texts[1])
-            ),
-            TextValue::Numbered(before, number) => {
-                format!("concat({}, {})", literal(before), self.number(number))
-            }
-            // Only input has these, and the client computes input.
-            TextValue::Letters(..) | TextValue::Digits(_) => "null".to_owned(),
-        }
+    fn choice(&self, condition: &Number, [first, second]: [String; 2]) -> String {
+        format!("if({}, {first}, {second})", self.condition(condition))
+    }
+
+    fn joined(&self, texts: &[String]) -> String {
+        format!("concat({})", texts.join(", "))
+    }
+
+    fn syllables(&self, number: &str) -> [String; 3] {
+        let syllables = SYLLABLES.map(|syllable| self.literal(syllable)).join(", ");
+        let digits = ["div 100", "div 10 % 10", "% 10"];
+        digits.map(|digit| format!("elt({number} {digit} + 1, {syllables})"))
     }
 
     fn element(&self, list: &str, index: &str) -> String {
@@ -154,7 +144,7 @@ impl Language for Mysql {
     }
 
     fn failure(&self, message: &[Piece<'_>]) -> Vec<String> {
-        let message = concatenation(message, literal);
+        let message = self.message(message);
         vec![
             format!("set {MESSAGE} = left({message}, {MESSAGE_CHARS});"),
             format!("signal sqlstate '45000' set message_text = {MESSAGE};"),
@@ -219,31 +209,4 @@ fn type_of(kind: Kind) -> String {
             format!("varchar({length}) character set ascii")
         }
     }
-}
-
-fn literal(text: &str) -> String {
-    let mut written = String::new();
-    write_literal(text, &mut written);
-    written
-}
-
-/// Appends a literal. The meaning of a backslash in a quoted one depends on the server's `sql_mode`,
-/// so a text with any is written in hexadecimal digits.
-pub(super) fn write_literal(value: &str, text: &mut String) {
-    if value.contains('\\') {
-        text.push_str("_utf8mb4 x'");
-        for byte in value.bytes() {
-            // A string never refuses.
-            let _ = write!(text, "{byte:02x}");
-        }
-    } else {
-        text.push('\'');
-        for letter in value.chars() {
-            if letter == '\'' {
-                text.push(letter);
-            }
-            text.push(letter);
-        }
-    }
-    text.push('\'');
 }

@@ -1,11 +1,11 @@
 //! The language PL/pgSQL. A procedure that is called outside of a transaction is one itself: it commits
 //! when it ends.
 
-use plan::transactions::{List, Number, NumberOperator, TextValue};
+use plan::transactions::{List, Number, NumberOperator};
+use words::Engine;
 
 use super::language::{
-    BlockText, Kind, Language, OUTCOME, Parts, Piece, ROWS, Sql, concatenation, constant,
-    integer_name, text_name,
+    BlockText, Kind, Language, OUTCOME, Parts, Piece, ROWS, Sql, constant, integer_name,
 };
 use crate::transactions::values::SYLLABLES;
 
@@ -19,6 +19,10 @@ pub(super) struct Postgres {
 }
 
 impl Language for Postgres {
+    fn engine(&self) -> Engine {
+        Engine::Postgres
+    }
+
     fn loop_words(&self) -> [&'static str; 2] {
         ["loop", "end loop;"]
     }
@@ -46,12 +50,8 @@ impl Language for Postgres {
             }
             Number::Choose(parts) => {
                 let [condition, first, second] = &**parts;
-                format!(
-                    "(case when {} then {} else {} end)::bigint",
-                    self.condition(condition),
-                    self.number(first),
-                    self.number(second)
-                )
+                let chosen = self.choice(condition, [self.number(first), self.number(second)]);
+                format!("{chosen}::bigint")
             }
             // Only input has these, and the client computes input.
             Number::Draw(_)
@@ -86,30 +86,18 @@ impl Language for Postgres {
         }
     }
 
-    fn text(&self, text: &TextValue) -> String {
-        match text {
-            TextValue::Constant(text) => literal(text),
-            TextValue::Variable(slot) => text_name(*slot),
-            TextValue::LastName(number) => {
-                let syllables = format!("('{{{}}}'::text[])", SYLLABLES.join(","));
-                // From 0 to 999, also for a negative number.
-                let number = format!("((({0} % 1000) + 1000) % 1000)", self.number(number));
-                let digits = ["/ 100", "/ 10 % 10", "% 10"];
-                let names = digits.map(|digit| format!("{syllables}[({number} {digit})::int + 1]"));
-                format!("({})", names.join(" || "))
-            }
-            TextValue::Either(condition, texts) => format!(
-                "(case when {} then {} else {} end)",
-                self.condition(condition),
-                self.text(&texts[0]),
-                self.text(&texts[1])
-            ),
-            TextValue::Numbered(before, number) => {
-                format!("({} || {})", literal(before), self.number(number))
-            }
-            // Only input has these, and the client computes input.
-            TextValue::Letters(..) | TextValue::Digits(_) => "null".to_owned(),
-        }
+    fn choice(&self, condition: &Number, [first, second]: [String; 2]) -> String {
+        format!("(case when {} then {first} else {second} end)", self.condition(condition))
+    }
+
+    fn joined(&self, texts: &[String]) -> String {
+        format!("({})", texts.join(" || "))
+    }
+
+    fn syllables(&self, number: &str) -> [String; 3] {
+        let syllables = format!("('{{{}}}'::text[])", SYLLABLES.join(","));
+        let digits = ["/ 100", "/ 10 % 10", "% 10"];
+        digits.map(|digit| format!("{syllables}[({number} {digit})::int + 1]"))
     }
 
     fn element(&self, list: &str, index: &str) -> String {
@@ -153,7 +141,7 @@ impl Language for Postgres {
     }
 
     fn failure(&self, message: &[Piece<'_>]) -> Vec<String> {
-        vec![format!("raise exception using message = {};", concatenation(message, literal))]
+        vec![format!("raise exception using message = {};", self.message(message))]
     }
 
     fn abort(&self) -> Vec<String> {
@@ -241,15 +229,4 @@ fn quote_around(body: &str) -> String {
         quote.insert(1, '_');
     }
     quote
-}
-
-/// Returns a literal. The meaning of a backslash in one without an `e` depends on the server's
-/// `standard_conforming_strings`.
-fn literal(text: &str) -> String {
-    let quoted = text.replace('\'', "''");
-    if text.contains('\\') {
-        format!("e'{}'", quoted.replace('\\', "\\\\"))
-    } else {
-        format!("'{quoted}'")
-    }
 }

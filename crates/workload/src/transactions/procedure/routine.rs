@@ -3,7 +3,7 @@
 use plan::transactions::{
     Action, List, Number, ScriptStatement, ScriptStatements, SqlPiece, Taken, Transaction,
 };
-use words::{Engine, excerpt};
+use words::excerpt;
 
 use super::language::{
     Kind, Language, OUTCOME, Parts, Piece, ROWS, Sql, integer_name, list_name, text_name,
@@ -36,11 +36,10 @@ impl Routine {
     /// Compiles a transaction.
     pub(super) fn new(
         language: &dyn Language,
-        engine: Engine,
         statements: ScriptStatements,
         transaction: &Transaction,
     ) -> Self {
-        let actions = actions_on(engine, statements, &transaction.body);
+        let actions = actions_on(language.engine(), statements, &transaction.body);
         let mut assigned = Places::default();
         assigned.add_assigned(&actions);
         let mut read = Places::default();
@@ -115,6 +114,15 @@ impl Writer<'_> {
         for line in lines {
             self.line(line);
         }
+    }
+
+    /// Writes lines that run if a condition holds.
+    fn if_lines(&mut self, condition: &str, lines: &[String]) {
+        self.line(&format!("if {condition} then"));
+        self.depth += 1;
+        self.all_lines(lines);
+        self.depth -= 1;
+        self.line("end if;");
     }
 
     fn assign(&mut self, variable: &str, value: &str) {
@@ -261,17 +269,15 @@ impl Writer<'_> {
         shown: &str,
     ) {
         if !into.is_empty() && !matches!(least, Number::Constant(1..)) {
-            self.line(&format!("if {ROWS} = 0 then"));
-            self.depth += 1;
+            let mut lines = Vec::new();
             for taken in into {
                 let value = match taken {
                     Taken::Integer(_) => "0",
                     Taken::Text(_) => "''",
                 };
-                self.assign(&name_of(*taken), value);
+                lines.push(self.language.assignment(&name_of(*taken), value));
             }
-            self.depth -= 1;
-            self.line("end if;");
+            self.if_lines(&format!("{ROWS} = 0"), &lines);
         }
 
         let condition = if least == most {
@@ -281,11 +287,7 @@ impl Writer<'_> {
             format!("{ROWS} < {least} or {ROWS} > {most}")
         };
         if into.is_empty() {
-            self.line(&format!("if {condition} then"));
-            self.depth += 1;
-            self.all_lines(wrong_rows);
-            self.depth -= 1;
-            self.line("end if;");
+            self.if_lines(&condition, wrong_rows);
             return;
         }
 
@@ -294,11 +296,7 @@ impl Writer<'_> {
         let nulls: String = nulls.collect();
         self.line(&format!("if {condition}{nulls} then"));
         self.depth += 1;
-        self.line(&format!("if {condition} then"));
-        self.depth += 1;
-        self.all_lines(wrong_rows);
-        self.depth -= 1;
-        self.line("end if;");
+        self.if_lines(&condition, wrong_rows);
         let message = [Piece::Text("a column is NULL: "), Piece::Text(shown)];
         self.all_lines(&self.language.failure(&message));
         self.depth -= 1;
@@ -328,7 +326,7 @@ impl Writer<'_> {
                     continue;
                 }
                 SqlPiece::ForUpdate => {
-                    let is_blank = |piece: &SqlPiece| matches!(piece, SqlPiece::Fixed(fixed) if fixed.trim().is_empty());
+                    // At the end of a statement, `into` comes before the clause.
                     if pieces[place + 1..].iter().all(is_blank) {
                         written.locking = "for update";
                     } else {
@@ -336,24 +334,29 @@ impl Writer<'_> {
                     }
                     continue;
                 }
+
                 SqlPiece::Text(slot) => text_name(*slot),
-                SqlPiece::Number { value, is_wide } => {
-                    let expression = self.language.number(value);
-                    let is_simple = matches!(value, Number::Constant(_) | Number::Variable(_));
-                    let value = if is_simple || self.language.has_expressions_as_parameters() {
-                        expression
-                    } else {
-                        let variable = self.own_variable();
-                        self.assign(&variable, &expression);
-                        variable
-                    };
-                    self.language.parameter(&value, *is_wide)
-                }
+                SqlPiece::Number { value, is_wide } => self.parameter(value, *is_wide),
             };
+
             written.text.push_str(&value);
             written.shown.push('?');
         }
         written
+    }
+
+    /// Returns the parameter of a statement with a number, after its assignment to a variable where
+    /// the engine needs that.
+    fn parameter(&mut self, number: &Number, is_wide: bool) -> String {
+        let expression = self.language.number(number);
+        let is_simple = matches!(number, Number::Constant(_) | Number::Variable(_));
+        if is_simple || self.language.has_expressions_as_parameters() {
+            return self.language.parameter(&expression, is_wide);
+        }
+
+        let variable = self.own_variable();
+        self.assign(&variable, &expression);
+        self.language.parameter(&variable, is_wide)
     }
 }
 
@@ -380,6 +383,13 @@ struct WrittenSql {
     locking: &'static str,
     /// The text without values, for messages.
     shown: String,
+}
+
+fn is_blank(piece: &SqlPiece) -> bool {
+    match piece {
+        SqlPiece::Fixed(fixed) => fixed.trim().is_empty(),
+        SqlPiece::Number { .. } | SqlPiece::Text(_) | SqlPiece::ForUpdate => false,
+    }
 }
 
 fn name_of(taken: Taken) -> String {

@@ -57,7 +57,7 @@ fn procedure_of(keys: &str, engine: Engine) -> String {
     let transaction = &plan.script.transactions[0];
     let procedure = Procedure::new(engine, plan.statements, transaction).unwrap();
     let language = language_of(engine).unwrap();
-    let routine = Routine::new(language, engine, plan.statements, transaction);
+    let routine = Routine::new(language, plan.statements, transaction);
     let call = language.call(&name_of(transaction), &routine.kinds());
     format!("{}\n\n{call}", procedure.create)
 }
