@@ -8,7 +8,7 @@ use plan::transactions::{
 use words::excerpt;
 
 use super::connection::Body;
-use super::values::{Computation, TextComputation, Values};
+use super::values::{Computation, Constants, TextComputation, Values};
 
 /// The maximum length of a statement in a message, in characters.
 const EXCERPT_CHARS: usize = 200;
@@ -80,7 +80,7 @@ pub(super) struct Compiler<'a, S> {
     pub(super) session: &'a mut S,
     pub(super) dialect: &'a dyn Dialect,
     pub(super) statements: ScriptStatements,
-    pub(super) seed: u64,
+    pub(super) constants: Constants,
 }
 
 impl<S: Session> Compiler<'_, S> {
@@ -126,9 +126,10 @@ impl<S: Session> Compiler<'_, S> {
             Action::Number { slot, value } => {
                 CompiledAction::Number { slot: *slot, value: self.computation(value) }
             }
-            Action::Text { slot, value } => {
-                CompiledAction::Text { slot: *slot, value: TextComputation::new(value, self.seed) }
-            }
+            Action::Text { slot, value } => CompiledAction::Text {
+                slot: *slot,
+                value: TextComputation::new(value, self.constants),
+            },
             Action::List { list, count, value } => CompiledAction::List {
                 list: *list,
                 count: self.computation(count),
@@ -169,7 +170,7 @@ impl<S: Session> Compiler<'_, S> {
     }
 
     fn computation(&self, value: &Number) -> Computation {
-        Computation::new(value, self.seed)
+        Computation::new(value, self.constants)
     }
 
     fn statement(&mut self, statement: &ScriptStatement) -> Result<CompiledStatement, Error> {

@@ -6,7 +6,7 @@ use plan::transactions::Transaction;
 
 use super::compiled::{CompiledTransaction, Compiler, Flow, Statements, run};
 use super::terminal::Terminal;
-use super::values::Values;
+use super::values::{ClientOfMany, Values};
 use crate::numbers::ClientNumbers;
 use crate::summary::{Commits, Summary};
 use crate::sysbench::TransactionStatement;
@@ -90,8 +90,9 @@ impl Progress {
         Self { is_open: false, is_committing: false, is_committed: true };
 }
 
-/// The values of a client's transactions, with their number and the client's waits.
+/// A client, with the values of its transactions, their number and the waits.
 pub(super) struct ClientWork {
+    pub(super) client: ClientOfMany,
     /// The number of the client is the first integer.
     pub(super) values: Values,
     pub(super) pace: Pace,
@@ -203,10 +204,10 @@ impl<S: Session, B: Body<S>> Runner<S, B> {
         kinds: &'static [OpKind],
         parts: Vec<MixPart<B>>,
         boundaries: Boundaries,
-        client: ClientWork,
+        work: ClientWork,
         transactions: usize,
     ) -> Self {
-        let ClientWork { mut values, pace } = client;
+        let ClientWork { mut values, pace, .. } = work;
         let integer_count = parts.iter().map(|part| part.transaction.integer_count).max();
         let text_count = parts.iter().map(|part| part.transaction.text_count).max();
         values.integers.resize(integer_count.unwrap_or(1), 0);

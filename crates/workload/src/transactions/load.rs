@@ -8,7 +8,7 @@ use plan::transactions::{ColumnValue, ScriptTable, ScriptType};
 use words::Engine;
 
 use super::literal::write_literal;
-use super::values::{ClientOfMany, Computation, TextComputation, Values};
+use super::values::{Computation, Constants, TextComputation, Values};
 use crate::{Executed, Next, OpKind, OpRole, Program, Random};
 
 /// Inserts the rows of one statement.
@@ -52,6 +52,7 @@ impl RowWriter {
         seed: u64,
         engine: Option<Engine>,
     ) -> Self {
+        let constants = Constants::of_rows(seed);
         let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
         let mut columns = Vec::new();
         for column in &table.columns {
@@ -59,17 +60,18 @@ impl RowWriter {
                 (ColumnValue::Null, _) => CompiledColumn::Null,
                 (ColumnValue::Now, _) => CompiledColumn::Now,
                 (ColumnValue::Number(number), ScriptType::Decimal { decimals, .. }) => {
-                    CompiledColumn::Decimal(Computation::new(number, seed), decimals)
+                    CompiledColumn::Decimal(Computation::new(number, constants), decimals)
                 }
                 (ColumnValue::Number(number), _) => {
-                    CompiledColumn::Number(Computation::new(number, seed))
+                    CompiledColumn::Number(Computation::new(number, constants))
                 }
                 (ColumnValue::Text(text), _) => {
-                    CompiledColumn::Text(TextComputation::new(text, seed))
+                    CompiledColumn::Text(TextComputation::new(text, constants))
                 }
             };
             let condition = column.condition.as_ref();
-            columns.push((condition.map(|condition| Computation::new(condition, seed)), value));
+            columns
+                .push((condition.map(|condition| Computation::new(condition, constants)), value));
         }
 
         let stream = |purpose| Random::stream(seed, &[number as u64, purpose]);
@@ -79,7 +81,6 @@ impl RowWriter {
             values: Values {
                 integers: vec![0; table.integers],
                 texts: Vec::new(),
-                client: ClientOfMany::ALONE,
                 choices: stream(CHOICES),
                 letters: stream(TEXTS),
                 // The same for all tables.
@@ -89,7 +90,10 @@ impl RowWriter {
             choices: stream(CHOICES),
             texts: stream(TEXTS),
             engine,
-            condition: table.condition.as_ref().map(|condition| Computation::new(condition, seed)),
+            condition: table
+                .condition
+                .as_ref()
+                .map(|condition| Computation::new(condition, constants)),
         }
     }
 

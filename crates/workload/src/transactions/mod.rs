@@ -38,7 +38,7 @@ use load::{Loader, RowWriter, TablePart};
 pub use procedure::Procedure;
 use procedure::{Block, Call};
 use terminal::Terminal;
-use values::{ClientOfMany, Values};
+use values::{ClientOfMany, Constants, Values};
 
 /// Purposes of random streams, the last part of their paths.
 const CHOICES: u64 = 12;
@@ -152,8 +152,7 @@ impl Transactions {
                 let shared = self.shared_numbers(*test);
                 let mut tasks = Vec::new();
                 for client in (0..clients).filter(|client| self.options.share.has(*client)) {
-                    let of_many = ClientOfMany { number: client, count: clients, rule: *home };
-                    let mut values = self.values(step, of_many);
+                    let mut values = self.values(step, client);
                     values.numbers = self.client_numbers(&shared, client);
 
                     let mut pace = Pace::default();
@@ -164,8 +163,9 @@ impl Transactions {
                         pace.terminal = Some(self.terminal(step, *test, pauses, client));
                     }
 
-                    let program =
-                        self.program(*test, *isolation, ClientWork { values, pace }, engine)?;
+                    let of_many = ClientOfMany { number: client, count: clients, rule: *home };
+                    let work = ClientWork { client: of_many, values, pace };
+                    let program = self.program(*test, *isolation, work, engine)?;
                     let schedule = match rate {
                         None if !pauses.is_empty() => Schedule::Paused,
                         None => Schedule::Closed,
@@ -272,7 +272,7 @@ impl Transactions {
         &self,
         test: usize,
         isolation: Isolation,
-        client: ClientWork,
+        work: ClientWork,
         engine: &E,
     ) -> Result<Box<dyn Program>, Error> {
         let dialect = engine.dialect();
@@ -290,9 +290,9 @@ impl Transactions {
         }
 
         match self.plan.form {
-            Form::Statements => self.runner::<_, Statements>(test, session, dialect, client),
-            Form::Procedure => self.runner::<_, Call>(test, session, dialect, client),
-            Form::Block => self.runner::<_, Block>(test, session, dialect, client),
+            Form::Statements => self.runner::<_, Statements>(test, session, dialect, work),
+            Form::Procedure => self.runner::<_, Call>(test, session, dialect, work),
+            Form::Block => self.runner::<_, Block>(test, session, dialect, work),
         }
     }
 
@@ -302,33 +302,33 @@ impl Transactions {
         test: usize,
         mut session: S,
         dialect: &dyn Dialect,
-        client: ClientWork,
+        work: ClientWork,
     ) -> Result<Box<dyn Program>, Error> {
         let script = &self.plan.script;
-        let (statements, seed) = (self.plan.statements, self.options.seed);
+        let statements = self.plan.statements;
+        let constants = Constants { seed: self.options.seed, client: work.client };
         let mut parts = Vec::new();
         for (index, weight) in &script.tests[test].parts {
-            let mut compiler = Compiler { session: &mut session, dialect, statements, seed };
+            let mut compiler = Compiler { session: &mut session, dialect, statements, constants };
             let transaction = compiler.transaction::<B>(*index, &script.transactions[*index])?;
             parts.push(MixPart { transaction, weight: (*weight).into() });
         }
 
         let boundaries = Boundaries::new(&mut session, dialect)?;
         let (kinds, count) = (self.kinds(test), script.transactions.len());
-        Ok(Box::new(Runner::new(session, kinds, parts, boundaries, client, count)))
+        Ok(Box::new(Runner::new(session, kinds, parts, boundaries, work, count)))
     }
 
     /// Returns the values of a client in a step, with the streams of its random numbers.
-    fn values(&self, step: Step, client: ClientOfMany) -> Values {
+    fn values(&self, step: Step, client: u32) -> Values {
         let seed = self.options.seed;
-        let [number, of_client] = [step.number as u64, client.number.into()];
+        let [number, of_client] = [step.number as u64, client.into()];
         let is_warm_up = u64::from(step.is_warm_up);
         // Another nonce must not change the operations, so only the texts depend on it.
         let texts_path = [number, of_client, is_warm_up, self.options.nonce, TEXTS];
         Values {
-            integers: vec![client.number.into()],
+            integers: vec![client.into()],
             texts: Vec::new(),
-            client,
             choices: Random::stream(seed, &[number, of_client, is_warm_up, CHOICES]),
             letters: Random::stream(seed, &texts_path),
             keyed: Random::stream(seed, &[]),

@@ -21,8 +21,6 @@ const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmno
 pub(super) struct Values {
     pub(super) integers: Vec<i64>,
     pub(super) texts: Vec<String>,
-    /// The client that runs transactions; rows have none.
-    pub(super) client: ClientOfMany,
     /// Draws integers.
     pub(super) choices: Random,
     /// Draws texts.
@@ -31,6 +29,22 @@ pub(super) struct Values {
     pub(super) keyed: Random,
     /// The row numbers of each table; empty if no value asks for them.
     pub(super) numbers: Vec<ClientNumbers>,
+}
+
+/// The constants of all values that a connection computes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Constants {
+    /// The seed of the constants of non-uniform numbers.
+    pub(super) seed: u64,
+    /// The client that runs transactions. Rows have no homes, so those of a load are of any client.
+    pub(super) client: ClientOfMany,
+}
+
+impl Constants {
+    /// Returns the constants of loaded rows.
+    pub(super) fn of_rows(seed: u64) -> Self {
+        Self { seed, client: ClientOfMany { number: 0, count: 1, rule: HomeRule::Fixed } }
+    }
 }
 
 /// A client among those of a step, with the rule that gives it its homes.
@@ -42,11 +56,7 @@ pub(super) struct ClientOfMany {
 }
 
 impl ClientOfMany {
-    /// The only client.
-    pub(super) const ALONE: Self = Self { number: 0, count: 1, rule: HomeRule::Fixed };
-
     /// Returns the client's homes in a table of this many rows.
-    #[inline]
     fn homes(self, rows: i64) -> Homes {
         self.rule.homes(rows, self.number, self.count)
     }
@@ -69,10 +79,6 @@ pub(super) enum Computation {
     Next(usize),
     /// The newest row number of a table.
     Newest(usize),
-    /// A home of the client; see [`Number::Home`].
-    Home(i64),
-    /// The number of the client's homes.
-    HomeCount(i64),
 }
 
 #[derive(Debug)]
@@ -84,37 +90,44 @@ pub(super) struct DrawBetween {
 }
 
 impl Computation {
-    /// Prepares a computation; `seed` gives the constants of non-uniform numbers.
-    pub(super) fn new(number: &Number, seed: u64) -> Self {
+    /// Prepares a computation.
+    pub(super) fn new(number: &Number, constants: Constants) -> Self {
+        let part = |part: &Number| Self::new(part, constants);
         match number {
             Number::Constant(value) => Self::Constant(*value),
             Number::Variable(slot) => Self::Variable(*slot),
             Number::Binary(operator, sides) => {
-                Self::Binary(*operator, Box::new([0, 1].map(|side| Self::new(&sides[side], seed))))
+                Self::Binary(*operator, Box::new(sides.each_ref().map(part)))
             }
-            Number::Choose(parts) => {
-                Self::Choose(Box::new([0, 1, 2].map(|part| Self::new(&parts[part], seed))))
-            }
-            Number::At(parts) => {
-                Self::At(Box::new([0, 1].map(|part| Self::new(&parts[part], seed))))
-            }
-            Number::Hash(number) => Self::Hash(Box::new(Self::new(number, seed))),
+            Number::Choose(parts) => Self::Choose(Box::new(parts.each_ref().map(part))),
+            Number::At(parts) => Self::At(Box::new(parts.each_ref().map(part))),
+            Number::Hash(number) => Self::Hash(Box::new(part(number))),
+
             Number::Next(table) => Self::Next(*table),
             Number::Newest(table) => Self::Newest(*table),
-            Number::Home(rows) => Self::Home(*rows),
-            Number::HomeCount(rows) => Self::HomeCount(*rows),
-            Number::Draw(draw) => match (Self::new(&draw.least, seed), Self::new(&draw.most, seed))
-            {
-                (Self::Constant(least), Self::Constant(most)) => {
-                    Self::Draw(Box::new(RangeSampler::new(draw.shape, least, most, seed)))
+
+            Number::Home(rows) => {
+                let homes = constants.client.homes(*rows);
+                if homes.count() == 1 {
+                    return Self::Constant(homes.first);
                 }
-                (least, most) => Self::DrawBetween(Box::new(DrawBetween {
-                    shape: draw.shape,
-                    seed,
-                    least,
-                    most,
-                })),
-            },
+                let sampler =
+                    RangeSampler::new(Shape::Uniform, homes.first, homes.last, constants.seed);
+                Self::Draw(Box::new(sampler))
+            }
+            Number::HomeCount(rows) => Self::Constant(constants.client.homes(*rows).count()),
+
+            Number::Draw(draw) => {
+                let (shape, seed) = (draw.shape, constants.seed);
+                match (part(&draw.least), part(&draw.most)) {
+                    (Self::Constant(least), Self::Constant(most)) => {
+                        Self::Draw(Box::new(RangeSampler::new(shape, least, most, seed)))
+                    }
+                    (least, most) => {
+                        Self::DrawBetween(Box::new(DrawBetween { shape, seed, least, most }))
+                    }
+                }
+            }
         }
     }
 
@@ -137,6 +150,7 @@ impl Computation {
                 let chosen = if condition.value(values)? != 0 { first } else { second };
                 chosen.value(values)
             }
+
             // Draws of the value come from the key's own stream, and those after it from the outer one.
             Self::At(parts) => {
                 let key = parts[0].value(values)?;
@@ -146,18 +160,11 @@ impl Computation {
                 values.choices = outer;
                 value
             }
+
             Self::Hash(number) => Ok(hash(number.value(values)?)),
             Self::Next(table) => Ok(values.numbers[*table].next()),
             Self::Newest(table) => Ok(values.numbers[*table].newest()),
-            Self::Home(rows) => {
-                let homes = values.client.homes(*rows);
-                let count = homes.count().unsigned_abs();
-                if count == 1 {
-                    return Ok(homes.first);
-                }
-                Ok(homes.first + values.choices.below(count).cast_signed())
-            }
-            Self::HomeCount(rows) => Ok(values.client.homes(*rows).count()),
+
             Self::Draw(sampler) => Ok(sampler.draw(&mut values.choices)),
             Self::DrawBetween(draw) => {
                 let least = draw.least.value(values)?;
@@ -197,22 +204,19 @@ pub(super) enum TextComputation {
 
 impl TextComputation {
     /// Prepares a computation.
-    pub(super) fn new(text: &TextValue, seed: u64) -> Self {
+    pub(super) fn new(text: &TextValue, constants: Constants) -> Self {
+        let number = |number: &Number| Computation::new(number, constants);
         match text {
             TextValue::Constant(text) => Self::Constant(text.clone()),
             TextValue::Variable(slot) => Self::Variable(*slot),
-            TextValue::Letters(least, most) => {
-                Self::Letters(Computation::new(least, seed), Computation::new(most, seed))
-            }
-            TextValue::Digits(count) => Self::Digits(Computation::new(count, seed)),
-            TextValue::LastName(number) => Self::LastName(Computation::new(number, seed)),
+            TextValue::Letters(least, most) => Self::Letters(number(least), number(most)),
+            TextValue::Digits(count) => Self::Digits(number(count)),
+            TextValue::LastName(digits) => Self::LastName(number(digits)),
             TextValue::Either(condition, texts) => {
-                let texts = [0, 1].map(|text| Self::new(&texts[text], seed));
-                Self::Either(Computation::new(condition, seed), Box::new(texts))
+                let texts = texts.each_ref().map(|text| Self::new(text, constants));
+                Self::Either(number(condition), Box::new(texts))
             }
-            TextValue::Numbered(prefix, number) => {
-                Self::Numbered(prefix.clone(), Computation::new(number, seed))
-            }
+            TextValue::Numbered(prefix, suffix) => Self::Numbered(prefix.clone(), number(suffix)),
         }
     }
 
@@ -225,6 +229,7 @@ impl TextComputation {
         match self {
             Self::Constant(text) => written.push_str(text),
             Self::Variable(slot) => written.push_str(&values.texts[*slot]),
+
             Self::Letters(least, most) => {
                 let least = least.value(values)?.max(0).unsigned_abs();
                 let most = most.value(values)?.max(0).unsigned_abs();
@@ -240,6 +245,7 @@ impl TextComputation {
                     written.push(char::from(b'0' + digit as u8));
                 }
             }
+
             Self::Either(condition, texts) => {
                 let chosen = if condition.value(values)? != 0 { &texts[0] } else { &texts[1] };
                 chosen.write(values, written)?;
@@ -268,7 +274,6 @@ mod tests {
         Values {
             integers: vec![7, 0],
             texts: vec!["own".to_owned()],
-            client: ClientOfMany::ALONE,
             choices: random.clone(),
             letters: random.clone(),
             keyed: random,
@@ -283,7 +288,9 @@ mod tests {
         {
             let mut written = String::new();
             let text = TextValue::LastName(Number::Constant(number));
-            TextComputation::new(&text, 1).write(&mut values(), &mut written).unwrap();
+            TextComputation::new(&text, Constants::of_rows(1))
+                .write(&mut values(), &mut written)
+                .unwrap();
             assert_eq!(written, expected);
         }
     }
@@ -292,8 +299,9 @@ mod tests {
     fn random_texts_have_their_lengths() {
         let bounds = [5, 9].map(Number::Constant);
         let [least, most] = bounds;
-        let letters = TextComputation::new(&TextValue::Letters(least, most), 1);
-        let digits = TextComputation::new(&TextValue::Digits(Number::Constant(4)), 1);
+        let letters = TextComputation::new(&TextValue::Letters(least, most), Constants::of_rows(1));
+        let digits =
+            TextComputation::new(&TextValue::Digits(Number::Constant(4)), Constants::of_rows(1));
         let mut values = values();
         let mut lengths = std::collections::BTreeSet::new();
         for _ in 0..200 {
@@ -319,7 +327,10 @@ mod tests {
         };
         let hashed = Number::Hash(Box::new(Number::Draw(Box::new(draw))));
         let sides = Box::new([hashed, Number::Constant(ROWS)]);
-        let computation = Computation::new(&Number::Binary(NumberOperator::Remainder, sides), 1);
+        let computation = Computation::new(
+            &Number::Binary(NumberOperator::Remainder, sides),
+            Constants::of_rows(1),
+        );
         let mut values = values();
         let mut counts = vec![0_u32; ROWS as usize];
         for _ in 0..DRAWS {
@@ -347,7 +358,8 @@ mod tests {
     fn a_computation_without_a_result_is_an_error() {
         let sides = [Number::Variable(0), Number::Variable(1)];
         let number = Number::Binary(NumberOperator::Divide, Box::new(sides));
-        let error = Computation::new(&number, 1).value(&mut values()).unwrap_err();
+        let error =
+            Computation::new(&number, Constants::of_rows(1)).value(&mut values()).unwrap_err();
         assert_eq!(error.message, "`7 / 0` has no result of 64 bits in the script");
     }
 }

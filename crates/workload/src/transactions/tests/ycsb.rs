@@ -71,7 +71,7 @@ fn the_most_frequent_row_has_its_share_whatever_the_number_of_rows() {
     });
     assert!(numbers.iter().all(|number| *number == numbers[0]));
 
-    let computation = values::Computation::new(&numbers[0], 1);
+    let computation = values::Computation::new(&numbers[0], values::Constants::of_rows(1));
     let random = Random::stream(3, &[]);
     let mut values = Values {
         integers: vec![0],
@@ -80,7 +80,6 @@ fn the_most_frequent_row_has_its_share_whatever_the_number_of_rows() {
         letters: random.clone(),
         keyed: random,
         numbers: Vec::new(),
-        client: values::ClientOfMany::ALONE,
     };
     let mut counts = vec![0_u32; ROWS as usize];
     for _ in 0..DRAWS {
