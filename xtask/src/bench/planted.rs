@@ -370,10 +370,63 @@ value-size = 400
 read-time = "1s"
 steps = ["fillseq", "flush", "drain", "readrandom"]"#;
 
-/// One build with the two configs that [`Libraries::target_tables`] writes.
-const BOTH_CONFIGS: &str = r#"[[target]]
+const POSTGRES_OPTIONS: &str = r#"shared_buffers = "256MB"
+max_wal_size = "4GB"
+synchronous_commit = "off""#;
+
+const MARIADB_OPTIONS: &str = r#"innodb_buffer_pool_size = "256M"
+innodb_flush_log_at_trx_commit = 2
+sync_binlog = 0"#;
+
+/// A server that loads a library.
+struct LoadingServer<'a> {
+    /// The key of the engine's builds and configs.
+    engine: &'a str,
+    build: &'a str,
+    options: &'a str,
+    /// The key of a config that names the library.
+    library_key: &'a str,
+}
+
+impl LoadingServer<'_> {
+    /// Returns the tables of two targets that differ in their library.
+    fn target_tables(&self, plain: &Path, changed: &Path) -> String {
+        let Self { engine, build, options, library_key } = self;
+        let [plain, changed] = [plain, changed].map(Path::display);
+        format!(
+            r#"
+[build.plain]
+{engine} = '{build}'
+[config.{engine}.base.set]
+{options}
+[config.{engine}.plain]
+extends = "base"
+{library_key} = '{plain}'
+[config.{engine}.changed]
+extends = "base"
+{library_key} = '{changed}'
+[[target]]
 configs = ["plain", "changed"]
-"#;
+"#
+        )
+    }
+}
+
+/// Returns the tables of two targets that differ in their build of RocksDB.
+fn rocksdb_tables(plain: &Path, changed: &Path) -> String {
+    let [plain, changed] = [plain, changed].map(Path::display);
+    format!(
+        r#"
+[build.plain]
+rocksdb = '{plain}'
+[build.changed]
+rocksdb = '{changed}'
+[config.rocksdb.plain.set]
+compression = "kNoCompression"
+"block_based_table_factory.block_cache" = "{{capacity=1G;num_shard_bits=6}}"
+"#
+    )
+}
 
 /// Compiles libraries that plant a change.
 pub struct Libraries {
@@ -424,53 +477,22 @@ impl Libraries {
 
     /// Returns the tables of the two targets.
     pub fn target_tables(&self, plain: &Path, changed: &Path) -> String {
-        let [plain, changed] = [plain, changed].map(Path::display);
-        let needed = self.needed.display();
-        match self.engine {
-            PlantedEngine::Postgres => format!(
-                r#"
-[build.plain]
-postgres = "distribution"
-[config.postgres.base.set]
-shared_buffers = "256MB"
-max_wal_size = "4GB"
-synchronous_commit = "off"
-[config.postgres.plain]
-extends = "base"
-set.shared_preload_libraries = '{plain}'
-[config.postgres.changed]
-extends = "base"
-set.shared_preload_libraries = '{changed}'
-{BOTH_CONFIGS}"#
-            ),
-            PlantedEngine::MariaDb => format!(
-                r#"
-[build.plain]
-mysql = '{needed}'
-[config.mysql.base.set]
-innodb_buffer_pool_size = "256M"
-innodb_flush_log_at_trx_commit = 2
-sync_binlog = 0
-[config.mysql.plain]
-extends = "base"
-env.LD_PRELOAD = '{plain}'
-[config.mysql.changed]
-extends = "base"
-env.LD_PRELOAD = '{changed}'
-{BOTH_CONFIGS}"#
-            ),
-            PlantedEngine::RocksDb => format!(
-                r#"
-[build.plain]
-rocksdb = '{plain}'
-[build.changed]
-rocksdb = '{changed}'
-[config.rocksdb.plain.set]
-compression = "kNoCompression"
-"block_based_table_factory.block_cache" = "{{capacity=1G;num_shard_bits=6}}"
-"#
-            ),
-        }
+        let server = match self.engine {
+            PlantedEngine::Postgres => LoadingServer {
+                engine: "postgres",
+                build: "distribution",
+                options: POSTGRES_OPTIONS,
+                library_key: "set.shared_preload_libraries",
+            },
+            PlantedEngine::MariaDb => LoadingServer {
+                engine: "mysql",
+                build: &self.needed.to_string_lossy(),
+                options: MARIADB_OPTIONS,
+                library_key: "env.LD_PRELOAD",
+            },
+            PlantedEngine::RocksDb => return rocksdb_tables(plain, changed),
+        };
+        server.target_tables(plain, changed)
     }
 
     fn compile_to(&self, library: PathBuf, macros: &[String]) -> Result<PathBuf> {
