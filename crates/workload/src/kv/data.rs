@@ -127,6 +127,8 @@ pub(super) struct Data {
     values: Random,
     /// Random words that values are made of.
     pool: Box<[u64]>,
+    /// The numbers whose hashes are the frequent keys of YCSB.
+    scrambled: Zipf,
 }
 
 impl Data {
@@ -156,6 +158,7 @@ impl Data {
             value_size,
             random_bytes: random_bytes.clamp(VALUE_BYTES_MIN, value_size),
             values: Random::stream(seed, &[VALUES]),
+            scrambled: Zipf::new(KeyChooser::SCRAMBLED, KeyChooser::EXPONENT),
         }
     }
 
@@ -253,7 +256,16 @@ impl Data {
     pub(super) fn choices(&self, step: u32, writer: u32, shape: KeyShape) -> KeyChoices {
         let path = [u64::from(step), u64::from(writer), WRITES];
         let random = Random::stream(self.seed, &path);
-        KeyChoices { random, chooser: KeyChooser::new(shape, self.keys) }
+        KeyChoices { random, chooser: self.chooser(shape) }
+    }
+
+    /// Returns a choice of keys with this distribution.
+    pub(super) fn chooser(&self, shape: KeyShape) -> KeyChooser {
+        let scrambled = match shape {
+            KeyShape::Uniform => None,
+            KeyShape::Scrambled => Some(self.scrambled),
+        };
+        KeyChooser { keys: self.keys, scrambled }
     }
 }
 
@@ -279,14 +291,6 @@ impl KeyChooser {
     pub(super) const EXPONENT: f64 = 0.99;
     /// YCSB draws from so many numbers, whatever the number of keys.
     const SCRAMBLED: u64 = 10_000_000_000;
-
-    pub(super) fn new(shape: KeyShape, keys: u64) -> Self {
-        let scrambled = match shape {
-            KeyShape::Uniform => None,
-            KeyShape::Scrambled => Some(Zipf::new(Self::SCRAMBLED, Self::EXPONENT)),
-        };
-        Self { keys, scrambled }
-    }
 
     /// Draws a key's number.
     #[inline]

@@ -166,7 +166,8 @@ impl StepWrites {
         self.inserted() + self.writers.iter().map(|written| written.confirmed).sum::<u64>()
     }
 
-    /// Returns one of these writes, by its number.
+    /// Returns one of these writes, by its number: first come the overwrites of each writer, then the
+    /// new keys.
     fn confirmed_write(&self, mut number: u64) -> Option<ValueVersion> {
         let step = self.step;
         for (writer, written) in self.writers.iter().enumerate() {

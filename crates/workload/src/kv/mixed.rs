@@ -104,7 +104,7 @@ impl<S: KeyValueSession> MixedClient<S> {
             session,
             mix,
             random,
-            reads: KeyChooser::new(KeyShape::Scrambled, data.keys),
+            reads: data.chooser(KeyShape::Scrambled),
             latest: LatestKeys::new(existing - 1),
             writes: data.choices(step, client, KeyShape::Scrambled),
             numbers,
