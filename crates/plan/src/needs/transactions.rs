@@ -38,33 +38,28 @@ impl WorkloadNeeds for Transactions {
     }
 
     fn work_time(&self, step: usize, clients: u32, rates: &Rates) -> WorkTime {
-        let (speed, work) = match self.steps[step].kind {
-            TransactionsStepKind::Run {
-                length: TestLength::Transactions(count),
-                rate: Some(rate),
-                ..
-            } => {
-                let per_s = rate * f64::from(clients);
-                (Speed { per_s, basis: SpeedBasis::Step }, count)
-            }
+        let rows = self.script.rows();
+        match &self.steps[step].kind {
             TransactionsStepKind::Run {
                 test,
                 length: TestLength::Transactions(count),
-                ref pauses,
+                rate,
+                pauses,
                 ..
-            } if !pauses.is_empty() => {
-                let per_s = f64::from(clients) / self.mean_pause_s(test, pauses);
-                (Speed { per_s, basis: SpeedBasis::Step }, count)
+            } => {
+                let asked_per_s = self.asked_per_s(*test, *rate, pauses, clients);
+                let speed = match asked_per_s {
+                    Some(per_s) => Speed { per_s, basis: SpeedBasis::Step },
+                    None => Speed::of(&rates.transactions, clients, TRANSACTIONS_PER_S),
+                };
+                speed.time_of(*count)
             }
-            TransactionsStepKind::Run { length: TestLength::Transactions(count), .. } => {
-                (Speed::of(&rates.transactions, clients, TRANSACTIONS_PER_S), count)
-            }
+
             TransactionsStepKind::Index => {
-                (Speed::of(&rates.index, clients, INDEX_ROWS_PER_S), self.script.rows())
+                Speed::of(&rates.index, clients, INDEX_ROWS_PER_S).time_of(rows)
             }
-            _ => (Speed::of(&rates.load, clients, LOAD_ROWS_PER_S), self.script.rows()),
-        };
-        speed.time_of(work)
+            _ => Speed::of(&rates.load, clients, LOAD_ROWS_PER_S).time_of(rows),
+        }
     }
 
     fn connections(&self, clients: u32) -> u32 {
@@ -106,6 +101,24 @@ impl TransactionsStep {
 }
 
 impl Transactions {
+    /// Returns the transactions per second that the clients of a test ask for, by their rate or their
+    /// pauses; `None` if only the engine limits them.
+    fn asked_per_s(
+        &self,
+        test: usize,
+        rate: Option<f64>,
+        pauses: &[Pause],
+        clients: u32,
+    ) -> Option<f64> {
+        if let Some(rate) = rate {
+            return Some(rate * f64::from(clients));
+        }
+        if pauses.is_empty() {
+            return None;
+        }
+        Some(f64::from(clients) / self.mean_pause_s(test, pauses))
+    }
+
     /// Returns the mean time for which a client of a test waits around a transaction, in seconds.
     fn mean_pause_s(&self, test: usize, pauses: &[Pause]) -> f64 {
         let parts = &self.script.tests[test].parts;

@@ -111,9 +111,9 @@ pub enum TransactionsStepKind {
 /// The length of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TestLength {
-    /// It ends after this time.
+    /// The test ends after this time.
     Time(Duration),
-    /// It ends when all clients together have run this many transactions.
+    /// The test ends when all clients together have run this many transactions.
     Transactions(u64),
 }
 

@@ -115,6 +115,7 @@ impl Parser<'_> {
                 self.at = keyword.end;
                 self.change()
             }
+
             "if" => {
                 self.at = keyword.end;
                 let condition = self.fixed_number()?;
@@ -125,16 +126,18 @@ impl Parser<'_> {
                 self.at = keyword.end;
                 self.repetition()
             }
-            "abort" => {
-                self.at = keyword.end;
-                self.expect(";")?;
-                Ok(Action::Abort)
-            }
             "on" | "native" => {
                 self.at = keyword.end;
                 let is_native = &self.text[keyword] == "native";
                 self.choice_of_engines(is_native)
             }
+
+            "abort" => {
+                self.at = keyword.end;
+                self.expect(";")?;
+                Ok(Action::Abort)
+            }
+
             "" | "}" | ";" => Err(self.unexpected("an action or `}`")),
             _ => Ok(Action::Statement(self.statement()?)),
         }
