@@ -381,6 +381,7 @@ impl fmt::Display for Note {
                 f,
                 "with {fewest} repeats, a few bursts of noise can look like a change: use at least {REPEATS_ADVISED}"
             ),
+
             Self::OpenEnded => f.write_str(
                 "repeats were added while earlier ones could be seen: intervals hold at any time, and are wider than \
                  those of a number of repeats that was chosen in advance",
@@ -391,6 +392,7 @@ impl fmt::Display for Note {
                 "each run or invocation has only one repeat, so whatever the machine does in each of them again, such as \
                  slowing down from the start, counts as a change",
             ),
+
             Self::Family { family, comparison_count, shown_count, level_min, level_max } => write!(
                 f,
                 "{} of {family}: {}; the confidence of each interval is {}, and 90% where it shows \
@@ -399,6 +401,7 @@ impl fmt::Display for Note {
                 shown_changes(*shown_count),
                 confidence(*level_min, *level_max),
             ),
+
             Self::SharedLoads { cell_count, of, are_repeats_alike } => write!(
                 f,
                 "{cell_count} of {of} cells began with a copy of a database that another cell had loaded, and did not load: {}",
@@ -412,6 +415,7 @@ impl fmt::Display for Note {
                 }
                 write!(f, "the start took {:.1} to {:.1} s", open_s[0], open_s[1])
             }
+
             Self::DesignInteractions { family, comparison_count, shown_count } => write!(
                 f,
                 "interactions of factors on {family}: {shown_count} of {comparison_count} are shown"

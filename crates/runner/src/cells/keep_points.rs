@@ -4,7 +4,7 @@ use plan::Reuse;
 use record::{Run, RunDir};
 
 use super::database_key::key_of;
-use crate::databases::{Databases, Entry, Key, Nearest};
+use crate::databases::{Databases, Key, Nearest};
 use crate::ground::failure::UsageError;
 use crate::session::RunSession;
 use crate::targets::site::CellSite;
@@ -108,7 +108,8 @@ impl StepCounts {
             None => None,
         };
 
-        // A cell begins with a copy of what was kept there, so only later databases are its own.
+        // A cell begins with a copy of what was kept there, so only later databases are its own. Before
+        // the load, there is nothing to keep.
         let after = begin.unwrap_or(0);
         let mut later = Vec::new();
         for step in &plan.keep_after {
@@ -174,8 +175,7 @@ pub fn require_databases(
             continue;
         };
 
-        let found: Option<Entry> = point.databases.find(&point.key)?;
-        if found.is_none() {
+        if point.databases.find(&point.key)?.is_none() {
             let target = &session.plan().targets[planned.target].name;
             return Err(point.missing(target).into());
         }

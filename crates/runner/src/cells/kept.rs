@@ -39,7 +39,7 @@ pub struct InMaking {
 pub enum Origin {
     /// The cell made it.
     Here,
-    /// It was kept before the cell began, and the cell leaves out the steps that made it.
+    /// An earlier cell or run made it, so the cell leaves out the steps that make it.
     Before,
     /// The cell has run these steps, but another cell's database is kept.
     Elsewhere,
