@@ -141,6 +141,8 @@ struct Setup {
     only: String,
     /// The folder of published campaigns; `None`: there is none.
     campaigns: Option<PathBuf>,
+    /// The folder that keeps the records of runs; `None`: they are removed.
+    keep: Option<PathBuf>,
     /// The folder of Assay and its examples, after they have been built.
     built: OnceCell<PathBuf>,
 }
@@ -156,6 +158,7 @@ impl Setup {
             seconds: 5,
             only: String::new(),
             campaigns: None,
+            keep: None,
             built: OnceCell::new(),
         }
     }
@@ -231,6 +234,10 @@ impl Request {
                 "--campaigns" => {
                     let folder = arguments.next().context("`--campaigns` needs a folder")?;
                     setup.campaigns = Some(PathBuf::from(folder));
+                }
+                "--keep" => {
+                    let folder = arguments.next().context("`--keep` needs a folder")?;
+                    setup.keep = Some(PathBuf::from(folder));
                 }
                 name => chosen.push(BENCHMARKS.entry(name)?),
             }

@@ -17,7 +17,7 @@ use crate::workspace::{output, output_if_code, typed};
 /// The exit code of a run that has an invalid step.
 pub const INVALID: i32 = 4;
 
-/// A successful run. Its record is removed when it is dropped.
+/// A successful run. Its record is removed when it is dropped, unless the setup keeps records.
 pub struct Run {
     assay: PathBuf,
     directory: String,
@@ -33,9 +33,7 @@ impl Run {
     /// Runs a plan with load ranks on this host; 0: in one process. Other exit codes than `codes`
     /// are errors.
     pub fn on_ranks(setup: &Setup, load_ranks: usize, plan: &str, codes: &[i32]) -> Result<Run> {
-        let home = tempfile::tempdir()?;
-        // A server may run as another user.
-        fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755))?;
+        let home = home_of_a_run(setup)?;
         let [plan_file, results, data] =
             ["plan.toml", "results", "data"].map(|name| home.path().join(name));
         fs::write(&plan_file, plan)?;
@@ -100,6 +98,21 @@ impl Run {
         }
         bail!("the run has no step `{name}`")
     }
+}
+
+/// Creates a folder for the plan, the record and the data of a run.
+fn home_of_a_run(setup: &Setup) -> Result<TempDir> {
+    let home = match &setup.keep {
+        Some(folder) => {
+            fs::create_dir_all(folder)?;
+            let mut named = tempfile::Builder::new();
+            named.prefix("run-").disable_cleanup(true).tempdir_in(folder)?
+        }
+        None => tempfile::tempdir()?,
+    };
+    // A server may run as another user.
+    fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755))?;
+    Ok(home)
 }
 
 /// Fetches a build for runs, and returns its path.
