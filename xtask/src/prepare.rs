@@ -39,12 +39,14 @@ const KEY_VALUE_LIBRARIES: &str = "liblmdb-dev libleveldb-dev libwiredtiger-dev"
 const SQLITE: &str = "libsqlite3-0";
 /// The exporter that tells the state of a host.
 const NODE_EXPORTER: &str = "prometheus-node-exporter";
+/// The libraries that MySQL's own builds need, which Maven has.
+pub const MYSQL_LIBRARIES: &str = "libaio1 libnuma1 libcrypt1";
 /// The programs that make file systems whose files can share blocks.
 const FILE_SYSTEMS: &str = "xfsprogs btrfs-progs";
 
 /// Debian packages that are needed together, and a shell command that succeeds if their programs
 /// are installed.
-const PACKAGES: [(&str, &str); 19] = [
+const PACKAGES: [(&str, &str); 20] = [
     (COMPILER, "${CC:-cc} --version"),
     (MPI, "mpirun --version && mpicc --showme:version && ls /usr/lib/llvm-*/lib/libclang*.so"),
     // Debian's servers are not on PATH.
@@ -67,6 +69,7 @@ const PACKAGES: [(&str, &str); 19] = [
     ),
     (FILE_SYSTEMS, "PATH=$PATH:/usr/sbin; mkfs.xfs -V && mkfs.btrfs --version"),
     (SQLITE, "ls /usr/lib/*/libsqlite3.so.0"),
+    (MYSQL_LIBRARIES, "cd /usr/lib/*-linux-gnu && ls libaio.so.1 libnuma.so.1 libcrypt.so.1"),
     (NODE_EXPORTER, "prometheus-node-exporter --version"),
     ("apt", "apt-get --version && dpkg-deb --version"),
     ("sysbench", "sysbench --version"),

@@ -23,6 +23,7 @@ mod ranks;
 mod report;
 mod reuse;
 mod run;
+mod script_lookup;
 mod seeds;
 mod server;
 mod sysbench_tests;
@@ -44,6 +45,7 @@ noise              one program against itself: the noise of ratios on this machi
 null-loop          the null engine: what an operation and a generated row cost Assay itself
 postgres-lookup    a primary-key lookup on PostgreSQL against pgbench -S -M prepared, 1 and 2 connections
 mysql-lookup       a primary-key lookup on MariaDB against sysbench oltp_point_select, 1 and 2 connections
+script-lookup      a transaction of one statement against the bare loop of a lookup, on PostgreSQL, 1 and 2 connections
 insert-benchmark   the Insert Benchmark on PostgreSQL, 1 client: what rows and range queries cost the client
 mysql-insert       the same on MariaDB with InnoDB and with MyRocks
 postgres-sysbench  sysbench's tests and its load on PostgreSQL by `assay run` and by sysbench, 1 and 2 threads
@@ -83,6 +85,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "null-loop" => null_loop::run(setup),
         "postgres-lookup" => lookup::run(setup, &Server::postgres(setup)?),
         "mysql-lookup" => lookup::run(setup, &Server::mysql(setup)?),
+        "script-lookup" => script_lookup::run(setup, &Server::postgres(setup)?),
         "insert-benchmark" => insert::on_postgres(setup),
         "mysql-insert" => insert::on_mysql(setup),
         "postgres-sysbench" => sysbench_tests::run(setup, &Server::postgres(setup)?),
@@ -184,7 +187,7 @@ impl Setup {
     }
 }
 
-/// Installs a Debian package if its programs are missing.
+/// Installs Debian packages if their programs are missing.
 fn need(package: &str) -> Result<()> {
     let is_installed = prepare::ensure_installed(&[package])?;
     ensure!(is_installed, "install Debian's package `{package}` or its equivalent");

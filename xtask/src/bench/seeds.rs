@@ -9,8 +9,9 @@ use anyhow::{Context, Result, bail};
 use fs_err as fs;
 use serde_json::Value;
 
-use super::Setup;
 use super::run::{Run, fetch};
+use super::{Setup, need};
+use crate::prepare::MYSQL_LIBRARIES;
 
 /// The folder of the plans, in the workspace.
 const PLANS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plans/small");
@@ -52,8 +53,11 @@ fn plans() -> Result<Vec<PathBuf>> {
 fn judge(setup: &Setup, path: &Path, name: &str) -> Result<bool> {
     let plan = fs::read_to_string(path)?;
     let expected = expected_beside(path)?;
-    let specs = plan.lines().find_map(|line| line.strip_prefix(FETCH));
-    for spec in specs.unwrap_or_default().split_whitespace() {
+    let specs = plan.lines().find_map(|line| line.strip_prefix(FETCH)).unwrap_or_default();
+    if specs.contains("mysql@") {
+        need(MYSQL_LIBRARIES)?;
+    }
+    for spec in specs.split_whitespace() {
         fetch(setup, spec).with_context(|| format!("`{name}` needs the build `{spec}`"))?;
     }
 
