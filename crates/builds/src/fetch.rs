@@ -183,12 +183,42 @@ fn install(
         files_sha256: None,
     };
 
-    let build = store.finish(lock, partial, manifest)?;
-    if let Some(downloads) = unpacked.downloads {
-        // Downloads that stay only take disk space.
-        let _ = fs_err::remove_dir_all(downloads);
+    if let Some(same) = with_same_files(store, &manifest)? {
+        let Manifest { name, spec, .. } = &same.manifest;
+        progress(&format!("the same files are already in the store as `{name}`, for `{spec}`"));
+        fs_err::remove_dir_all(partial)?;
+        remove_downloads(unpacked.downloads);
+        return Ok(same);
     }
+
+    let build = store.finish(lock, partial, manifest)?;
+    remove_downloads(unpacked.downloads);
     Ok(build)
+}
+
+/// Removes what a build in the store no longer needs. Downloads that stay only take disk space.
+fn remove_downloads(downloads: Option<PathBuf>) {
+    if let Some(folder) = downloads {
+        let _ = fs_err::remove_dir_all(folder);
+    }
+}
+
+/// Returns the build with the name of a new one, if it was made of the same downloads: both
+/// `speedb@2.8` and `speedb@2.8.0` may mean it.
+fn with_same_files(store: &Store, new: &Manifest) -> anyhow::Result<Option<Build>> {
+    let Some(build) = store.by_name(&new.name)? else {
+        return Ok(None);
+    };
+    let known = &build.manifest;
+    let is_downloaded = !new.artifacts.is_empty();
+    let is_same = known.artifacts == new.artifacts && known.compiled == new.compiled;
+    if !is_downloaded || !is_same {
+        return Ok(None);
+    }
+
+    // A build that has changed must not be used again.
+    build.check(build.verify())?;
+    Ok(Some(build))
 }
 
 /// Registers a directory or a library of the user, which stays where it is.
