@@ -1,5 +1,5 @@
-//! Finds competition for processors: where other programs used much, or more next to one target
-//! than another, small differences can't be seen.
+//! Finds competition for processors: other programs that used much hide small differences, and
+//! those that used more next to one target than to another make some.
 
 use record::{CellKey, Status, StepKind};
 use serde::Serialize;

@@ -4,20 +4,22 @@ use analysis::figures::{Competition, Figures, UnevenStep, competition, uneven_st
 
 use crate::model::matrix::Matrix;
 
-/// Returns the activity of other programs, if small differences can't be seen because of it.
+/// Returns the activity of other programs, if it hides small differences or makes them.
 pub(crate) fn busy(figures: &Figures) -> Option<String> {
     competition(figures).map(text)
 }
 
 /// Describes competition for the processors.
 pub(crate) fn text(competition: Competition) -> String {
-    let what = match competition {
-        Competition::Percent(percent) => format!("used up to {percent:.0}% of the processors"),
-        Competition::PointsApart(points) => format!(
-            "used {points:.0} percentage points more of the processors while one target ran than while another did"
+    match competition {
+        Competition::Percent(percent) => format!(
+            "other programs used up to {percent:.0}% of the processors: on an idle machine, smaller differences would show"
         ),
-    };
-    format!("other programs {what}: small differences can't be seen")
+        Competition::PointsApart(points) => format!(
+            "other programs used {points:.0} percentage points more of the processors while one target ran than while \
+             another did: small differences may come from that"
+        ),
+    }
 }
 
 /// Returns the steps in which other programs used different shares next to different targets, each
