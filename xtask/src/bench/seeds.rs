@@ -61,7 +61,8 @@ fn judge(setup: &Setup, path: &Path, name: &str) -> Result<bool> {
         fetch(setup, spec).with_context(|| format!("`{name}` needs the build `{spec}`"))?;
     }
 
-    let run = Run::of(setup, &plan)?;
+    // Without a name of its own, a plan is named after its file.
+    let run = Run::of(setup, &format!("name = {name:?}\n{plan}"))?;
     let screen = Screen::of(&run.json("compare")?);
     println!("\n{name}: {}", run.directory());
     for paragraph in &screen.paragraphs {
