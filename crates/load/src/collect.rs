@@ -233,7 +233,8 @@ impl<'a> Collector<'a> {
         let mut scheduled = BTreeSet::new();
         for worker in &workers {
             for kind in worker.kinds {
-                totals.entry(kind.name).or_insert_with(|| Ops::of_role(kind.role));
+                let none = || Ops { retried_ns: Some(0), ..Ops::of_role(kind.role) };
+                totals.entry(kind.name).or_insert_with(none);
                 if worker.is_open {
                     scheduled.insert(kind.name);
                 }
@@ -325,6 +326,7 @@ impl<'a> Collector<'a> {
         total.ok += tally.ok;
         total.failed += tally.failed;
         total.retried += tally.retried;
+        *total.retried_ns.get_or_insert(0) += tally.retried_ns;
         total.rows += tally.rows;
         total.rolled_back += tally.rolled_back;
         total.unexpected_rows += tally.unexpected_rows;

@@ -82,6 +82,8 @@ pub(crate) struct Tally {
     pub(crate) ok: u64,
     pub(crate) failed: u64,
     pub(crate) retried: u64,
+    /// The time of the attempts that others followed.
+    pub(crate) retried_ns: u64,
     pub(crate) rows: u64,
     pub(crate) rolled_back: u64,
     pub(crate) unexpected_rows: u64,
@@ -98,6 +100,7 @@ impl Tally {
             ok: 0,
             failed: 0,
             retried: 0,
+            retried_ns: 0,
             rows: 0,
             rolled_back: 0,
             unexpected_rows: 0,
@@ -113,6 +116,7 @@ impl Tally {
         self.ok = 0;
         self.failed = 0;
         self.retried = 0;
+        self.retried_ns = 0;
         self.rows = 0;
         self.rolled_back = 0;
         self.unexpected_rows = 0;

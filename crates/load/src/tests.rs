@@ -301,6 +301,7 @@ fn a_transient_error_is_retried_within_the_operation() {
     let (outcome, notes) = run_all(&clock, vec![task(program, Schedule::Closed)], limits(None));
     let total = &outcome.totals["op"];
     assert_eq!((total.ok, total.failed, total.retried), (100, 0, 1));
+    assert_eq!(total.retried_ns, Some(MS), "the attempt that failed, not the one after it");
     assert_eq!(total.errors["deadlock"], 1);
     assert_eq!(notes.service_ns_max(), Some(2 * MS));
 }

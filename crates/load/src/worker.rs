@@ -164,7 +164,7 @@ impl<C: Clock> Worker<'_, C> {
             // Kinds without a schedule come before the operation that is due.
             index += u64::from(kind < scheduled_kinds);
             self.lap.tallies[kind].sent += 1;
-            let result = self.execute(program, kind);
+            let result = self.execute(program, kind, sent_ns);
             let done_ns = self.elapsed_ns();
             report.ended_ns = done_ns;
 
@@ -187,10 +187,16 @@ impl<C: Clock> Worker<'_, C> {
         report
     }
 
-    /// Executes the prepared operation, and retries it if that may help.
+    /// Executes the prepared operation, which was sent at `sent_ns`, and retries it if that may help.
     #[inline(always)]
-    fn execute(&mut self, program: &mut dyn Program, kind: usize) -> Result<Executed, Error> {
+    fn execute(
+        &mut self,
+        program: &mut dyn Program,
+        kind: usize,
+        sent_ns: u64,
+    ) -> Result<Executed, Error> {
         let mut attempt = 1;
+        let mut began_ns = sent_ns;
         loop {
             match program.execute() {
                 Err(error)
@@ -199,7 +205,11 @@ impl<C: Clock> Worker<'_, C> {
                         && !self.shared.halt.load(Relaxed) =>
                 {
                     attempt += 1;
-                    self.lap.tallies[kind].retried += 1;
+                    let failed_ns = self.elapsed_ns();
+                    let tally = &mut self.lap.tallies[kind];
+                    tally.retried += 1;
+                    tally.retried_ns += failed_ns - began_ns;
+                    began_ns = failed_ns;
                     self.send(Message::Error(self.number, kind, Box::new(error)));
                 }
                 result => return result,

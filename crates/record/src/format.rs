@@ -44,7 +44,9 @@ impl std::fmt::Display for FormatVersion {
 /// - 1.12: [`Step::homes`](crate::Step::homes): the rows for which clients work. [`Step::pauses`](crate::Step::pauses): their
 ///   think and keying times. [`Step::per_minute`](crate::Step::per_minute): the name of a throughput per minute.
 ///   [`Cell::procedures_left`](crate::Cell::procedures_left): what a killed run left in a server.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 12 };
+/// - 1.13: [`Ops::retried_ns`](crate::Ops::retried_ns): the time of attempts that were retried.
+///   [`Role::LockWaitTime`](crate::Role::LockWaitTime): the time of waits for locks on data.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 13 };
 
 impl FormatVersion {
     /// Returns whether the JSON files have checksums.

@@ -124,6 +124,8 @@ pub enum Role {
     StallPercent,
     /// The number of times that a session waited for a lock of another one on data.
     LockWaitCount,
+    /// The time of these waits, in the unit of the counter's name: nanoseconds or milliseconds.
+    LockWaitTime,
     /// Deadlocks, each of which ended a transaction.
     DeadlockCount,
     /// Other work. More work for the same load means that the engine does something differently.
@@ -162,6 +164,7 @@ impl Role {
                 | Self::CompactionReadBytes
                 | Self::StallSeconds
                 | Self::LockWaitCount
+                | Self::LockWaitTime
                 | Self::DeadlockCount
                 | Self::Work
         )

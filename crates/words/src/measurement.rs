@@ -22,6 +22,9 @@ pub struct Ops {
     pub failed: u64,
     /// Attempts beyond the first, whether they succeeded or not.
     pub retried: u64,
+    /// The time of failed attempts that others followed; `None` if it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retried_ns: Option<u64>,
     /// Rows that successful operations inserted, changed, deleted or read.
     pub rows: u64,
     /// Successful operations that rolled back, as their workload meant.
@@ -56,6 +59,9 @@ impl Ops {
         self.ok += other.ok;
         self.failed += other.failed;
         self.retried += other.retried;
+        if let Some(ns) = other.retried_ns {
+            *self.retried_ns.get_or_insert(0) += ns;
+        }
         self.rows += other.rows;
         self.rolled_back += other.rolled_back;
         self.unexpected_rows += other.unexpected_rows;

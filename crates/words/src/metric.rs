@@ -267,8 +267,11 @@ metrics! {
     "client_cpu_us_per_read"         "client_cpu"          "us/read"    Microseconds Less ClientServer Certain "client_cpu_us_per_read"                     "";
     "client_cpu_us_per_write"        "client_cpu"          "us/write"   Microseconds Less ClientServer Certain "client_cpu_us_per_write"                    "";
     "system_calls_per_op"            "calls"               "/op"        PerOperation Less ClientServer Certain "system_calls_per_op"                        "system calls of the engine";
+    "index_gb"                       "indexes"             "GB"         Gigabytes    Less Sizes        Certain "index_gib"                                  "size of all indexes when the step began";
     "retries_per_op"                 "retries"             "/op"        PerOperation Less Contention   Certain "retries_per_op"                             "attempts after the first";
+    "retried_us_per_op"              "retry_time"          "us/op"      Microseconds Less Contention   Certain "retried_us_per_op"                          "time of attempts that failed and were retried";
     "lock_waits_per_op"              "lock_waits"          "/op"        PerOperation Less Contention   Certain "lock_waits_per_op"                          "waits for locks on data";
+    "lock_wait_us_per_op"            "lock_wait"           "us/op"      Microseconds Less Contention   Certain "lock_wait_us_per_op"                        "time of waits for locks on data";
     "deadlocks_per_op"               "deadlocks"           "/op"        PerOperation Less Contention   Certain "deadlocks_per_op"                           "deadlocks of the engine";
     "fsyncs_per_commit"              "fsyncs"              "/commit"    PerOperation Less Durability   All     "fsyncs_per_commit"                          "fsyncs per commit";
     "log_fsyncs_per_commit"          "log_fsyncs"          "/commit"    PerOperation Less Durability   All     "log_fsyncs_per_commit"                      "";

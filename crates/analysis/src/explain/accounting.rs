@@ -129,7 +129,7 @@ impl Accounting {
 
 /// Returns the time of an operation on both sides with its change, which has to be shown and in the
 /// direction of the change of throughput.
-fn changed_time(case: &Case<'_>) -> Result<(Pair, Difference), Gap> {
+pub(super) fn changed_time(case: &Case<'_>) -> Result<(Pair, Difference), Gap> {
     let time = case.metric(TIME).ok_or(Gap::NotMeasured)?;
     let whole = case.difference(|row| row.metric(TIME)).ok_or(Gap::NotMeasured)?;
     let is_same_direction = (whole.mean > 0.0) == case.is_slower();

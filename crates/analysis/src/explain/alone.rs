@@ -4,10 +4,11 @@
 use record::CellKey;
 use serde::Serialize;
 
-use super::case::{Context, Pair};
+use super::case::{Context, INDEX_GB, Pair};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place_of};
 use super::statement::{SequencedStep, Statement};
+use super::thresholds::INDEX_GROWTH;
 use crate::compare::{
     CompareOptions, Compared, ComparedStep, Interval, Sample, THROUGHPUT, Verdict, compare,
 };
@@ -193,6 +194,7 @@ fn explanation<'a>(
             who: context.named(measured.target, &in_sequence.cell),
             step: step.step.clone(),
             before: steps_between(context.figures, in_sequence, alone),
+            index_gb: grown_indexes(alone, in_sequence),
             ratio: step.ratio?,
             interval: step.interval,
             repeat_count: step.values.len(),
@@ -203,6 +205,13 @@ fn explanation<'a>(
 fn geometric_mean(samples: &[Sample]) -> f64 {
     let logs: f64 = samples.iter().map(|sample| sample.value.ln()).sum();
     (logs / samples.len() as f64).exp()
+}
+
+/// Returns the size of all indexes when the step began, alone and in sequence, if it grew by
+/// [`INDEX_GROWTH`] or more.
+fn grown_indexes(alone: &Row, in_sequence: &Row) -> Option<Pair> {
+    let size = Pair { base: alone.metric(INDEX_GB)?, value: in_sequence.metric(INDEX_GB)? };
+    size.ratio().is_some_and(|ratio| ratio >= INDEX_GROWTH).then_some(size)
 }
 
 /// Returns the steps of a cell before one of its steps, without those that the cell alone has too.

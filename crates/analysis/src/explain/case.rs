@@ -4,7 +4,7 @@ use record::{CellKey, SettingRole};
 
 use super::difference::{TargetDifference, shared};
 use super::finding::Evidence;
-use super::thresholds::{EXPLAINS, SAME, SMALL_PART, STATES_SHOWN};
+use super::thresholds::{EXPLAINS, INDEX_GROWTH, SAME, SMALL_PART, STATES_SHOWN};
 use crate::compare::{
     Compared, ComparedStep, NamedFunction, Pairing, PlanDifference, Sample, StateDifference,
     Verdict,
@@ -15,8 +15,11 @@ use crate::figures::operation::{noun, throughput_unit};
 use crate::figures::{Figures, Row};
 use crate::{compare, counted};
 
+/// The metric of the size of all indexes when the step began.
+pub(super) const INDEX_GB: &str = "index_gb";
+
 /// The metrics that support an explanation: name, metric and unit.
-const EVIDENCE: [(&str, &str, &str); 26] = [
+const EVIDENCE: [(&str, &str, &str); 32] = [
     ("time of an operation", "op_time_us", "us/op"),
     ("client CPU", "op_client_cpu_us", "us/op"),
     ("server CPU", "op_server_cpu_us", "us/op"),
@@ -30,8 +33,14 @@ const EVIDENCE: [(&str, &str, &str); 26] = [
     ("unexplained time", "op_unexplained_us", "us/op"),
     ("own CPU", "own_cpu_us_per_op", "us/op"),
     ("background CPU", "background_cpu_us_per_op", "us/op"),
+    ("retries", "retries_per_op", "/op"),
+    ("time of retried attempts", "retried_us_per_op", "us/op"),
+    ("waits for locks on data", "lock_waits_per_op", "/op"),
+    ("time of waits for locks on data", "lock_wait_us_per_op", "us/op"),
+    ("deadlocks", "deadlocks_per_op", "/op"),
     ("read by the engine", "own_read_kb_per_op", "KB/op"),
     ("written by the engine", "own_write_kb_per_op", "KB/op"),
+    ("indexes at the start", INDEX_GB, "GB"),
     ("fsyncs", "fsyncs_per_commit", "/commit"),
     ("fsyncs of the log", "log_fsyncs_per_commit", "/commit"),
     ("syncs of the binary log", "binlog_syncs_per_commit", "/commit"),
@@ -284,7 +293,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the states of sessions whose change is shown, the largest change first.
-    fn changed_states(&self) -> impl Iterator<Item = &'a StateDifference> {
+    pub(super) fn changed_states(&self) -> impl Iterator<Item = &'a StateDifference> {
         let mut waits = self.context.compared.waits.iter();
         let of_step =
             waits.find(|waits| self.is_of_step(&waits.cell, &waits.workload, &waits.step));
@@ -311,6 +320,15 @@ impl<'a> Case<'a> {
         let change_us = self.metric("op_time_us")?.growth();
         let mut waits = self.changed_states().filter(|state| state.is_wait());
         waits.find(|state| state.time.difference_us / change_us >= EXPLAINS)
+    }
+
+    /// Returns the size of all indexes when the step began, in GB, if it is shown to have changed with
+    /// the time of an operation, by [`INDEX_GROWTH`] or more.
+    pub(super) fn changed_index_gb(&self) -> Option<Pair> {
+        let size = self.metric(INDEX_GB)?;
+        let is_shown = self.difference(|row| row.metric(INDEX_GB))?.is_shown();
+        let is_same_direction = (size.growth() > 0.0) == self.is_slower();
+        (is_shown && is_same_direction && size.factor() >= INDEX_GROWTH).then_some(size)
     }
 
     /// Returns whether the plan declares a difference in a setting of processors or threads.

@@ -1,6 +1,7 @@
 //! The facts of a compared step that a sentence may state.
 
 use super::case::{Case, Pair};
+use super::conflicts::{ConflictCount, changed_conflicts};
 use super::thresholds::HIDDEN_CHANGE;
 use crate::compare::{Interval, NamedFunction, OWN_CPU, StateDifference};
 
@@ -41,6 +42,11 @@ pub struct CaseFacts {
     pub without_threads: Vec<String>,
     /// The function in which most of the change of CPU is, by the profiles of both targets.
     pub function: Option<NamedFunction>,
+    /// The conflicts between operations whose number is shown to have changed with the time of an
+    /// operation.
+    pub conflicts: Vec<ConflictCount>,
+    /// The size of all indexes when the step began, in GB, if they differ enough to matter.
+    pub index_gb: Option<Pair>,
     /// The wait of sessions that makes up enough of the change.
     pub wait: Option<StateDifference>,
     /// A statement that the engine runs with another plan.
@@ -96,6 +102,8 @@ impl Case<'_> {
             server_cpu_us: self.metric("server_cpu_us_per_op"),
             without_threads,
             function: self.named_function().cloned(),
+            conflicts: changed_conflicts(self, self.is_slower()),
+            index_gb: self.changed_index_gb(),
             wait: self.named_wait().cloned(),
             plan: self.changed_plan(),
         }

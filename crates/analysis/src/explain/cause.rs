@@ -5,6 +5,7 @@ use record::SettingRole;
 use super::FindingKind;
 use super::accounting::{Accounting, ChangedPart, Gap, changed_own_cpu, changed_process_cpu};
 use super::case::{Case, Pair, Side};
+use super::conflicts::{self, RetryCause};
 use super::thresholds::{
     BEGINS_FACTOR, DEVICE_OF_TIME, EXPLAINS, FSYNCS_PER_COMMIT_MIN, LEVEL_SAME, LEVELS_MAX,
     STALLED_POINTS,
@@ -48,6 +49,8 @@ pub enum Cause {
         /// The longest stall.
         longest: Option<Stall>,
     },
+    /// Operations were retried more, or less, often.
+    Retries(RetryCause),
     /// A part of an operation's time changed.
     Part(PartOfTime),
     /// The rate of one target changed its level, and one of the levels is the other target's rate.
@@ -142,6 +145,8 @@ pub enum Detail {
     /// Fsyncs per commit changed with waiting for other threads, as expected from a setting about
     /// durability.
     SharedFsyncs,
+    /// Most of the waiting for other threads is waiting for locks on data.
+    LocksOnData,
     /// No setting limits processors.
     NoLimit,
 }
@@ -154,6 +159,7 @@ impl Cause {
             Self::FsyncsPerCommit { .. } => FindingKind::Fsyncs,
             Self::WriteStalls { .. } => FindingKind::WriteStalls,
             Self::Standstill { .. } => FindingKind::Stall,
+            Self::Retries(_) => FindingKind::Retries,
             Self::Part(changed) => match changed.detail {
                 Some(Detail::NoLimit) => FindingKind::HostBusy,
                 Some(Detail::SharedFsyncs) => FindingKind::Fsyncs,
@@ -186,6 +192,7 @@ pub(super) fn diagnose(case: &Case<'_>) -> Cause {
         .or_else(|| cache(case, divided?))
         .or_else(|| write_stalls(case))
         .or_else(|| standstill(case))
+        .or_else(|| conflicts::retries(case))
         .or_else(|| part_of_time(case, divided?))
         .or_else(|| process_cpu(case))
         .or_else(|| own_cpu(case, gap?))
@@ -365,7 +372,10 @@ fn detail(case: &Case<'_>, changed: &ChangedPart) -> Option<Detail> {
         FindingKind::Cpu => cpu_detail(case),
         FindingKind::Reads => bytes_detail(case, "own_read_kb_per_op", changed.us),
         FindingKind::Writes => bytes_detail(case, "own_write_kb_per_op", changed.us),
-        FindingKind::Locks => waits_for_shared_fsyncs(case).then_some(Detail::SharedFsyncs),
+        FindingKind::Locks if waits_for_shared_fsyncs(case) => Some(Detail::SharedFsyncs),
+        FindingKind::Locks => {
+            conflicts::waits_for_locks_on_data(case, changed).then_some(Detail::LocksOnData)
+        }
         FindingKind::ProcessorWait => (!case.limits_processors()).then_some(Detail::NoLimit),
         _ => None,
     }

@@ -6,6 +6,7 @@ use std::mem::discriminant;
 use super::case::{Case, Context};
 use super::cause::{Cause, diagnose};
 use super::caveats::{caveats, frequency};
+use super::conflicts::Conflict;
 use super::counters;
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
@@ -79,6 +80,7 @@ fn explanation<'a>(
     match cause {
         Cause::FsyncsPerCommit { metric, .. } => Evidence::mark_cause(&mut evidence, metric),
         Cause::WriteStalls { .. } => Evidence::mark_cause(&mut evidence, "stall%"),
+        Cause::Retries(_) => Evidence::mark_cause(&mut evidence, Conflict::Retries.metric()),
         _ => {}
     }
 

@@ -26,6 +26,8 @@ pub enum FindingKind {
     WriteStalls,
     /// Seconds without progress account for the change.
     Stall,
+    /// Attempts failed and were retried.
+    Retries,
     /// CPU of the connections that do the operations, in client and server.
     Cpu,
     /// Threads waited for a processor, and a setting limits processors or threads.

@@ -1,13 +1,15 @@
 //! CPU of the engine and its clients that changed where throughput shows no change: something else
-//! limits, or noise hides it. Where fsyncs begin or cease with it, they are what changed.
+//! limits, or noise hides it. Where fsyncs begin or cease with it, or operations are retried more or less often, that is
+//! what changed.
 
-use super::case::{Case, Context};
+use super::case::{Case, Context, Pair};
 use super::cause::syncs_that_begin_or_cease;
 use super::caveats::{cost_frequency, debt};
+use super::conflicts::{Conflict, ConflictCount, changed_conflicts};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
 use super::statement::{ChangedCost, CountedCaveat, HiddenCost, Statement};
-use super::thresholds::HIDDEN_CHANGE;
+use super::thresholds::{EXPLAINS, HIDDEN_CHANGE};
 use crate::compare::{ComparedStep, OWN_CPU, Verdict};
 use crate::order::{grouped, sort_largest_first};
 
@@ -52,9 +54,15 @@ fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<E
 
     let is_noisy = |case: &Case<'_>| case.compared.verdict == Verdict::TooNoisy;
     let fsyncs = syncs_that_begin_or_cease(case);
+    let conflicts = changed_conflicts(case, cost.ratio? > 1.0);
+    let retries = retries_of_cpu(&conflicts, cost.ratio?).filter(|_| fsyncs.is_none());
+
     let mut evidence = case.evidence();
     if let Some(fsyncs) = fsyncs {
         Evidence::mark_cause(&mut evidence, fsyncs.metric);
+    }
+    if retries.is_some() {
+        Evidence::mark_cause(&mut evidence, Conflict::Retries.metric());
     }
 
     Some(Explanation {
@@ -65,9 +73,21 @@ fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<E
         statement: Statement::HiddenCost(HiddenCost {
             is_noisy: costs.iter().any(|(_, case)| is_noisy(case)),
             fsyncs,
+            conflicts,
+            retries,
             costs: costs.iter().map(|(cost, case)| changed_cost(cost, case)).collect(),
         }),
     })
+}
+
+/// Returns the number of retries per operation, if it makes up enough of the change of own CPU: each
+/// attempt is taken to use as much as an operation without retries.
+fn retries_of_cpu(conflicts: &[ConflictCount], cpu_ratio: f64) -> Option<Pair> {
+    let retries = conflicts.iter().find(|changed| changed.conflict == Conflict::Retries)?;
+    let Pair { base, value } = retries.count;
+
+    let share = ((1.0 + value) / (1.0 + base)).ln() / cpu_ratio.ln();
+    (share >= EXPLAINS).then_some(retries.count)
 }
 
 /// Returns the change of a cost. This is the comparison's ratio, not the ratio of the means.

@@ -32,6 +32,7 @@ mod cause;
 mod caveats;
 mod change;
 mod clients;
+mod conflicts;
 mod counters;
 mod difference;
 mod disk_floor;

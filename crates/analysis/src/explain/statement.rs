@@ -8,6 +8,7 @@ pub use super::case::Pair;
 pub use super::case_facts::{CaseFacts, ChangedPlan};
 pub use super::cause::{Cause, Detail, FsyncCount, LevelShift, PartOfTime, StallReason};
 pub use super::caveats::{Caveat, InheritedDebt, LargeReadAhead};
+pub use super::conflicts::{Conflict, ConflictCount, RetryCause};
 pub use super::difference::{OtherBuild, TargetDifference};
 pub use super::gap::{CostGap, CostGaps};
 pub use super::thresholds::{
@@ -93,6 +94,9 @@ pub struct SequencedStep {
     pub step: String,
     /// The steps that come before it only in sequence.
     pub before: Vec<String>,
+    /// The size of all indexes when the step began, in GB, alone and in sequence, if it grew enough
+    /// to matter.
+    pub index_gb: Option<Pair>,
     /// The throughput in sequence over that alone.
     pub ratio: f64,
     /// The interval of the true ratio.
@@ -233,7 +237,7 @@ pub struct ChangedSetting {
 }
 
 /// Own CPU of one target that changed where throughput shows no change.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct HiddenCost {
     /// The largest change first, at least one.
     pub costs: Vec<ChangedCost>,
@@ -241,6 +245,11 @@ pub struct HiddenCost {
     pub is_noisy: bool,
     /// The fsyncs per commit that begin or cease in the first step: they say more than CPU.
     pub fsyncs: Option<FsyncCount>,
+    /// The conflicts between operations whose number is shown to have changed with the CPU of the
+    /// first step.
+    pub conflicts: Vec<ConflictCount>,
+    /// The number of retries per operation, if they make up enough of the change.
+    pub retries: Option<Pair>,
 }
 
 /// Own CPU of one step that changed.

@@ -4,6 +4,7 @@ mod alone;
 mod causes;
 mod caveats;
 mod clients;
+mod conflicts;
 mod difference;
 mod disk_floor;
 pub(super) mod noise;

@@ -62,6 +62,10 @@ pub(super) const SAME_PERIOD: f64 = 0.2;
 /// An engine's counter that changed by less, per operation, is not listed.
 pub(super) const COUNTER: f64 = 1.25;
 
+/// The factor by which indexes differ that a finding mentions: the same rows in another order of
+/// insertion differ by less.
+pub(super) const INDEX_GROWTH: f64 = 1.25;
+
 /// The least change of own CPU per operation that is a finding by itself.
 pub(super) const HIDDEN_CHANGE: f64 = 0.05;
 

@@ -19,7 +19,7 @@ use super::counters::Counters;
 use crate::figures::average::mean;
 use crate::figures::operation::{done, queries_each, sum_of_role, writing};
 use crate::figures::series::samples;
-use crate::figures::{CounterSeries, OpSeries, rate_exceeded_in};
+use crate::figures::{CounterSeries, OpSeries, rate_exceeded_in, sizes};
 
 pub use lsm::COARSE_SHARE;
 pub(crate) use lsm::lsm;
@@ -198,10 +198,11 @@ fn network_metrics(step: &Step, host: &HostSeries) -> [Figure; 7] {
 }
 
 /// Returns the sizes of files and memory.
-fn size_metrics(step: &Step, host: &HostSeries) -> [Figure; 3] {
+fn size_metrics(step: &Step, host: &HostSeries) -> [Figure; 4] {
     [
         ("dbgb1", scaled(database_bytes(step, host), GIB)),
         ("dbgb2", scaled(data_and_log_bytes(step, host), GIB)),
+        ("index_gb", scaled(sizes::index_bytes_before(step), GIB)),
         ("rss", scaled(largest(host, "server_rss_bytes"), GIB)),
     ]
 }

@@ -80,6 +80,20 @@ fn size(step: &Step, after: &Counter) -> Option<Size> {
     })
 }
 
+/// Returns the size of all indexes when the step began; `None` if the engine reports none, or one from
+/// before a table's last changes.
+pub(crate) fn index_bytes_before(step: &Step) -> Option<f64> {
+    let is_of_index = |counter: &&Counter| {
+        let is_part = matches!(counter.role, Some(Role::PartBytes | Role::OldPartBytes));
+        is_part && counter.label().is_some_and(|label| label.contains('.'))
+    };
+    let mut indexes = step.counters_before.iter().filter(is_of_index).peekable();
+    indexes.peek()?;
+
+    let current = |index: &Counter| (index.role == Some(Role::PartBytes)).then_some(index.value);
+    indexes.map(current).sum()
+}
+
 /// Returns the rows that the check of a table counted; `None` if it was not checked, or is empty.
 fn rows_of(step: &Step, table: &str) -> Option<f64> {
     let check =
@@ -148,5 +162,18 @@ mod tests {
         });
         assert_eq!((found[0].bytes, found[0].is_old), (1000.0, true));
         assert_eq!((found[0].bytes_per_row, found[0].growth_bytes), (None, None));
+    }
+
+    #[test]
+    fn the_indexes_before_a_step_are_added_up_if_all_sizes_are_current() {
+        let before = |counters: Vec<Counter>| {
+            index_bytes_before(&Step { counters_before: counters, ..Step::default() })
+        };
+        let table = gauge("table.t1", 4000.0, Role::PartBytes);
+        let pk = gauge("each.t1.pk", 600.0, Role::PartBytes);
+        let k = |role| gauge("each.t1.k", 300.0, role);
+        assert_eq!(before(vec![table.clone(), pk.clone(), k(Role::PartBytes)]), Some(900.0));
+        assert_eq!(before(vec![table.clone(), pk, k(Role::OldPartBytes)]), None);
+        assert_eq!(before(vec![table]), None);
     }
 }

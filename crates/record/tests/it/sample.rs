@@ -276,6 +276,7 @@ fn inserts() -> Ops {
         ok: 240,
         failed: 2,
         retried: 3,
+        retried_ns: Some(4_500_000),
         rows: 12_000,
         rolled_back: 0,
         unexpected_rows: 0,

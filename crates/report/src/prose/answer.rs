@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use analysis::{
     counted,
-    explain::{Answer, Change, TargetAnswer},
+    explain::{Answer, Change, FindingKind, TargetAnswer},
     figures::Figures,
 };
 use record::Status;
@@ -379,8 +379,12 @@ impl<'a> AnswerWriter<'a> {
             shown => format!("all {shown}"),
         };
 
-        let cause = capitalized(&in_brief(self.answer.cause?));
-        Some(format!("{cause} explains {what}."))
+        let cause = self.answer.cause?;
+        let explains = match cause.kind {
+            FindingKind::Retries | FindingKind::Stall => "explain",
+            _ => "explains",
+        };
+        Some(format!("{} {explains} {what}.", capitalized(&in_brief(cause))))
     }
 
     /// Returns the interval of the largest change, and the number of repeats.

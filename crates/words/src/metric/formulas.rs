@@ -210,9 +210,15 @@ formulas! {
     // Contention
     "retries_per_op"
         "attempts after the first / operations, with and without success";
+    "retried_us_per_op"
+        "time of attempts that failed and were retried / D1: the parts of the time of an operation \
+         count it as well";
     "lock_waits_per_op"
         "growth of the engine's count of waits for locks on data / operations, with and without \
          success: `row_lock_wait_count` of InnoDB, `lock_wait_count` of SQLite";
+    "lock_wait_us_per_op"
+        "growth of the engine's time of these waits / D1: `row_lock_wait_ms` of InnoDB, \
+         `lock_wait_ns` of SQLite";
     "deadlocks_per_op"
         "growth of `deadlock_count` / operations, with and without success";
     // Input and output
@@ -464,6 +470,10 @@ formulas! {
     "dbgb2"
         "bytes of data and log files when the step had ended"
         "size of the data directory with all of its files";
+    "index_gb"
+        "the sum of `each_index_bytes` when the step began. In InnoDB, an index is also the table with its \
+         primary key, and sizes are those of the last statistics: not applicable if a table changed since"
+        "not published";
     "rss"
         "the largest resident memory of the server in any second: private memory of all its \
          processes, plus their shared memory once"

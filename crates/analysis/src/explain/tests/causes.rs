@@ -307,6 +307,25 @@ fn longer_reads_of_the_same_bytes_differ_from_more_reads() {
     assert_eq!(changed.detail, Some(Detail::BytesUnchanged));
 }
 
+/// The same rows, in indexes that grew by other steps before.
+#[test]
+fn larger_indexes_are_told_with_the_work_that_they_make() {
+    let of = |us: f64, kb: f64, gb: f64| {
+        [("op_read_us", us), ("own_read_kb_per_op", kb), ("index_gb", gb)]
+    };
+    let index_gb = |gb: f64| {
+        let figures = reads(&of(80.0, 16.0, 1.2), (15_000.0, &of(200.0, 40.0, gb)));
+        assert_eq!(part(&figures).detail, Some(Detail::BytesChanged));
+        changed_case(&figures).index_gb
+    };
+    assert!(
+        index_gb(2.6).is_some_and(|size| is_about(size.base, 1.2) && is_about(size.value, 2.6))
+    );
+    // Smaller indexes don't need more reads, and another order of insertion makes a small difference.
+    assert_eq!(index_gb(0.6), None);
+    assert_eq!(index_gb(1.3), None);
+}
+
 #[test]
 fn figures_of_the_host_are_never_a_cause() {
     // All processors are busy, so that the host's CPU per query is the time of a query. The same

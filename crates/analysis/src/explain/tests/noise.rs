@@ -31,16 +31,20 @@ const BUSY: Host = Host { neighbors: 0.9, device: 0.5 };
 
 const QUIET: Host = Host { neighbors: 0.01, device: 0.05 };
 
-/// The needs of an operation of a target: CPU as a multiple, and fsyncs per commit.
+/// The needs of an operation of a target: CPU as a multiple, fsyncs per commit, and failed attempts,
+/// which repeat all but the fsyncs.
 #[derive(Clone, Copy)]
 struct Needs {
     cpu: f64,
     fsyncs: f64,
+    retries: f64,
 }
 
-const USUAL: Needs = Needs { cpu: 1.0, fsyncs: 1.0 };
+const USUAL: Needs = Needs { cpu: 1.0, fsyncs: 1.0, retries: 0.1 };
 
 const DEAR: Needs = Needs { cpu: 1.8, ..USUAL };
+
+const CONFLICTING: Needs = Needs { retries: 1.2, ..USUAL };
 
 const ASYNCHRONOUS: Needs = Needs { fsyncs: 0.01, ..USUAL };
 
@@ -58,12 +62,16 @@ fn measured(seed: u64, repeats: u32, host: Host, needs: [Needs; 2]) -> Figures {
                     _ => format!("q{number}"),
                 };
                 let fsyncs = needs.fsyncs * f64::from(number < 5) * random.factor(0.02);
-                let own = 80.0 * needs.cpu * random.factor(0.05);
-                let wait = 100.0 * host.neighbors * of_cell * random.factor(host.neighbors);
+                let retries = needs.retries * random.factor(0.3);
+                let attempts = 1.0 + retries;
+                let own = attempts * 80.0 * needs.cpu * random.factor(0.05);
+                let wait =
+                    attempts * 100.0 * host.neighbors * of_cell * random.factor(host.neighbors);
                 let fsync = 400.0 * fsyncs * random.factor(host.device);
-                let read = 30.0 * random.factor(host.device);
-                let lock = 10.0 * random.factor(0.3);
+                let read = attempts * 30.0 * random.factor(host.device);
+                let lock = attempts * 10.0 * random.factor(0.3);
                 let rest = 5.0 * random.factor(0.3);
+                let retried = (own + wait + read + lock) * retries / attempts;
                 let rate = 4e6 / (own + wait + fsync + read + lock + rest);
                 let all = 2e6 / rate;
                 let metrics = [
@@ -77,6 +85,8 @@ fn measured(seed: u64, repeats: u32, host: Host, needs: [Needs; 2]) -> Figures {
                     ("own_cpu_us_per_op", own),
                     ("own_read_kb_per_op", 16.0 * random.factor(0.02)),
                     ("fsyncs_per_commit", fsyncs),
+                    ("retries_per_op", retries),
+                    ("retried_us_per_op", retried),
                     ("cpupq", all),
                     ("cspq", all / 10.0),
                     ("rpq", all / 100.0),
@@ -168,5 +178,25 @@ fn simulated_commits_that_begin_to_wait_say_fsync_and_nothing_else() {
             "{name} host, fsyncs of commits: {right} of {SEEDS} say so, {wrong} name something else"
         );
         assert!(right >= least && wrong <= SEEDS / 10, "{name}: {right}, {wrong}");
+    }
+}
+
+#[test]
+fn simulated_retries_that_are_there_are_named_and_others_are_not() {
+    // Commits of writes hide them behind fsyncs, and a busy host behind waits for processors.
+    for (name, host, least) in [("quiet", QUIET, SEEDS * 9 / 10), ("busy", BUSY, 0)] {
+        let (mut right, mut wrong) = (0, 0);
+        for seed in 0..SEEDS {
+            let causes = causes(&found(&measured(seed, 5, host, [USUAL, CONFLICTING])));
+            right += u64::from(causes.contains(&FindingKind::Retries));
+
+            // The CPU of what is repeated follows from it.
+            let is_of_retries = |kind: &FindingKind| {
+                matches!(kind, FindingKind::Retries | FindingKind::Cpu | FindingKind::HiddenCost)
+            };
+            wrong += u64::from(!causes.iter().all(is_of_retries));
+        }
+        println!("{name} host, retries: {right} of {SEEDS} say so, {wrong} name something else");
+        assert!(right >= least && wrong <= SEEDS / 20, "{name} host: {right} right, {wrong} wrong");
     }
 }

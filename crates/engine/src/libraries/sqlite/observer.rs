@@ -51,7 +51,8 @@ impl Observer for SqliteObserver {
             self.wal_file_bytes(),
             Counter::cumulative("lock_wait_count", LOCK_WAIT_COUNT.load(Relaxed) as f64)
                 .with_role(Role::LockWaitCount),
-            Counter::cumulative("lock_wait_ns", LOCK_WAIT_NS.load(Relaxed) as f64),
+            Counter::cumulative("lock_wait_ns", LOCK_WAIT_NS.load(Relaxed) as f64)
+                .with_role(Role::LockWaitTime),
         ])
     }
 }

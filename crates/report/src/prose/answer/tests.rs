@@ -210,7 +210,7 @@ fn what_is_shown_beside_single_steps_heads_the_answer() {
         statement: Statement::HiddenCost(HiddenCost {
             costs: vec![less],
             is_noisy: true,
-            fsyncs: None,
+            ..HiddenCost::default()
         }),
         ..finding(cpu(Direction::Faster), &["b.x"])
     };

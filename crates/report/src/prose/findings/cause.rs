@@ -2,11 +2,11 @@
 
 use super::setting::settings_text;
 use crate::prose::amount::AmountChange;
-use crate::prose::numbers::{both, figure, list_any, percent};
+use crate::prose::numbers::{both, figure, list_any, percent, times};
 use analysis::counted;
 use analysis::explain::statement::{
-    CaseFacts, Cause, Detail, EXPLAINS, Gap, LevelShift, Pair, PartOfTime, SHORT_SECONDS,
-    StallReason, ThroughputChange, WHOLE_MAX,
+    CaseFacts, Cause, Conflict, ConflictCount, Detail, EXPLAINS, Gap, LevelShift, Pair, PartOfTime,
+    RetryCause, SHORT_SECONDS, StallReason, ThroughputChange, WHOLE_MAX,
 };
 use analysis::explain::{ChangeCause, FindingKind};
 use analysis::figures::{ConcurrentChange, Stall};
@@ -14,6 +14,9 @@ use analysis::settings::Difference;
 
 /// The number of figures that are named as changed at the same time.
 const CONCURRENT_NAMED: usize = 3;
+
+/// Fewer conflicts per operation than this are called none.
+const CONFLICTS_NAMED: f64 = 0.0005;
 
 /// Returns a cause without figures, for several steps: `less CPU per operation`.
 pub(crate) fn in_brief(cause: ChangeCause) -> String {
@@ -39,6 +42,8 @@ pub(crate) fn in_brief(cause: ChangeCause) -> String {
             format!("{slower} {}", part_name(cause.kind))
         }
         FindingKind::LevelShift => "the level changed within the step".to_owned(),
+        FindingKind::Retries if is_slower => "more retries".to_owned(),
+        FindingKind::Retries => "fewer retries".to_owned(),
         FindingKind::HostBusy => "too much competition for processors to name a cause".to_owned(),
         FindingKind::SlaMissed => "both missed the requested write rate".to_owned(),
         FindingKind::Unexplained => "unexplained".to_owned(),
@@ -84,7 +89,10 @@ pub(super) fn headline(change: &ThroughputChange) -> String {
         Cause::Standstill { percent, .. } => {
             format!("no progress in {}", percent_instead(*percent, "seconds"))
         }
-        Cause::Part(changed) => match part_headline(changed, &case.operation) {
+        Cause::Retries(retries) => {
+            conflicts_instead(Conflict::Retries, retries.count, Some(&case.operation))
+        }
+        Cause::Part(changed) => match part_headline(changed, case) {
             Some(headline) => headline,
             None => in_brief(change.cause_in_brief()),
         },
@@ -109,10 +117,14 @@ pub(super) fn unexplained_headline(change: &ThroughputChange) -> String {
 }
 
 /// Returns the change of CPU, or whether bytes changed with the time.
-fn part_headline(changed: &PartOfTime, per: &str) -> Option<String> {
+fn part_headline(changed: &PartOfTime, case: &CaseFacts) -> Option<String> {
+    let per = &case.operation;
     if changed.part == FindingKind::Cpu {
         let change = AmountChange::new(changed.us.ratio()?, None);
         return Some(format!("{} CPU per {per}", change.text()));
+    }
+    if changed.detail == Some(Detail::LocksOnData) {
+        return Some(locks_headline(case));
     }
 
     let what = match changed.part {
@@ -121,13 +133,63 @@ fn part_headline(changed: &PartOfTime, per: &str) -> Option<String> {
     };
     let is_more = changed.us.growth() > 0.0;
 
+    // There is more, or less, of them to read and to write.
+    let indexes = match case.index_gb.and_then(Pair::ratio) {
+        Some(ratio) => format!(", of indexes {} as large", times(ratio)),
+        None => String::new(),
+    };
+
     match changed.detail {
-        Some(Detail::BytesChanged) if is_more => Some(format!("more {what}")),
-        Some(Detail::BytesChanged) => Some(format!("fewer {what}")),
+        Some(Detail::BytesChanged) if is_more => Some(format!("more {what}{indexes}")),
+        Some(Detail::BytesChanged) => Some(format!("fewer {what}{indexes}")),
         Some(Detail::BytesUnchanged) if is_more => Some(format!("{what} take longer")),
         Some(Detail::BytesUnchanged) => Some(format!("{what} take less time")),
         _ => None,
     }
+}
+
+/// Returns the number of waits for locks on data, or of deadlocks, if one is shown to have changed.
+fn locks_headline(case: &CaseFacts) -> String {
+    let mut waits = case.conflicts.iter().filter(|changed| changed.conflict != Conflict::Retries);
+    match waits.next() {
+        Some(ConflictCount { conflict, count }) => {
+            conflicts_instead(*conflict, *count, Some(&case.operation))
+        }
+        None => {
+            let more = if case.is_slower() { "more" } else { "less" };
+            format!("{more} waiting for locks on data")
+        }
+    }
+}
+
+/// Counts conflicts per operation: `0.31 retries per transaction instead of 0.02`. The operation may
+/// have been named before.
+pub(super) fn conflicts_instead(conflict: Conflict, count: Pair, per: Option<&str>) -> String {
+    let what = match conflict {
+        Conflict::Retries => "retries",
+        Conflict::LockWaits => "lock waits",
+        Conflict::Deadlocks => "deadlocks",
+    };
+
+    let number = |count: f64, none: &str| {
+        if count < CONFLICTS_NAMED { none.to_owned() } else { figure(count) }
+    };
+    let (now, before) = (number(count.value, "no"), number(count.base, "none"));
+    match per {
+        Some(per) => format!("{now} {what} per {per} instead of {before}"),
+        None => format!("{now} {what} instead of {before}"),
+    }
+}
+
+/// Counts all conflicts that are shown to have changed: `0.31 retries per transaction instead of
+/// 0.02, and 0.1 deadlocks instead of none`. `None` without any.
+pub(super) fn conflicts_text(conflicts: &[ConflictCount], per: &str) -> Option<String> {
+    let mut texts = Vec::new();
+    for ConflictCount { conflict, count } in conflicts {
+        let per = texts.is_empty().then_some(per);
+        texts.push(conflicts_instead(*conflict, *count, per));
+    }
+    list_any(texts)
 }
 
 /// Formats a share of the time, or of the seconds: `20% of the seconds instead of 0%`.
@@ -178,7 +240,8 @@ pub(super) fn sentence(case: &CaseFacts, cause: &Cause) -> String {
             standstill(*percent, *share, longest.as_ref())
         }
 
-        // A part of an operation's time, or none.
+        // Work that is repeated, a part of an operation's time, or none.
+        Cause::Retries(retries) => retried_attempts(case, retries),
         Cause::Part(changed) => part_of_time(case, changed),
         Cause::LevelShift(shift) => level_shift(case, shift),
         Cause::Unexplained(gap) => unexplained(*gap, case),
@@ -234,6 +297,19 @@ fn standstill(percent: Pair, share: f64, longest: Option<&Stall>) -> String {
         None => String::new(),
     };
     format!("There was no progress in {seconds}, which makes up {share} of the change{longest}.")
+}
+
+/// States the share of attempts that failed, with their number.
+fn retried_attempts(case: &CaseFacts, retries: &RetryCause) -> String {
+    let (added, per) = (added(case), &case.operation);
+    let share = share_text(retries.share);
+    let counts = match conflicts_text(&case.conflicts, per) {
+        Some(counts) => format!(": {counts}"),
+        None => String::new(),
+    };
+    format!(
+        "Of the time {added} per {per}, {share} is attempts that failed and were retried{counts}."
+    )
 }
 
 /// States why there is no cause.
@@ -305,6 +381,7 @@ fn detail(changed: &PartOfTime) -> &'static str {
         Some(Detail::SharedFsyncs) => {
             ": commits wait for the thread that syncs, and fsyncs per commit changed"
         }
+        Some(Detail::LocksOnData) => ", for locks on data",
         Some(Detail::NoLimit) => {
             "; no setting says why processors were short, so no cause is named"
         }

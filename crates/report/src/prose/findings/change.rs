@@ -4,7 +4,7 @@ use words::excerpt;
 
 use super::wording::{Wording, interval_text, pace_of};
 use super::{cause, difference};
-use crate::prose::numbers::{figure, list, list_any};
+use crate::prose::numbers::{figure, list, list_any, times};
 use analysis::counted;
 use analysis::explain::statement::{CaseFacts, Cause, ThroughputChange};
 use analysis::explain::{Finding, FindingKind};
@@ -88,6 +88,8 @@ fn sentences(change: &ThroughputChange) -> Vec<String> {
 
     sentences.push(cause::sentence(case, &change.cause));
     sentences.extend(detail(change));
+    sentences.extend(conflicts(change));
+    sentences.extend(indexes(change));
     sentences.extend(changed_plan(case));
     sentences.extend(others_and_differences(change));
     sentences
@@ -101,6 +103,32 @@ fn detail(change: &ThroughputChange) -> Option<String> {
         FindingKind::HostBusy | FindingKind::SlaMissed => None,
         _ => named_wait(case),
     }
+}
+
+/// Counts the conflicts between operations that changed as well, where the cause does not name them.
+fn conflicts(change: &ThroughputChange) -> Option<String> {
+    if matches!(change.cause, Cause::Retries(_)) {
+        return None;
+    }
+    let case = &change.cases[0];
+    let counts = cause::conflicts_text(&case.conflicts, &case.operation)?;
+    Some(format!("There are {counts}."))
+}
+
+/// Compares the sizes of indexes that differ, where their size may make work.
+fn indexes(change: &ThroughputChange) -> Option<String> {
+    let kind = change.cause.kind();
+    if !matches!(kind, FindingKind::Reads | FindingKind::Writes | FindingKind::Cpu) {
+        return None;
+    }
+
+    let case = &change.cases[0];
+    Some(format!(
+        "When the step began, the indexes of {} were {} as large as those of {}.",
+        case.target,
+        times(case.index_gb?.ratio()?),
+        case.base
+    ))
 }
 
 /// Says whose CPU it is, or names the function that has most of the change.

@@ -1,13 +1,13 @@
-//! CPU and fsyncs that changed where throughput shows no change, in words.
+//! CPU, fsyncs and retries that changed where throughput shows no change, in words.
 
-use super::cause::fsyncs_instead;
+use super::cause::{conflicts_instead, conflicts_text, fsyncs_instead};
 use super::change::cpu_detail;
 use super::wording::{Wording, place};
 use crate::prose::amount::AmountChange;
 use crate::prose::numbers::list_any;
 use analysis::counted;
 use analysis::explain::Finding;
-use analysis::explain::statement::{ChangedCost, HiddenCost};
+use analysis::explain::statement::{ChangedCost, Conflict, HiddenCost};
 
 pub(super) fn wording(hidden: &HiddenCost, about: &Finding) -> Wording {
     let (throughput, why) = if hidden.is_noisy {
@@ -45,6 +45,8 @@ pub(super) fn wording(hidden: &HiddenCost, about: &Finding) -> Wording {
         why.to_owned(),
     ]);
     sentences.extend(cpu_detail(case));
+    let conflicts = conflicts_text(&hidden.conflicts, per);
+    sentences.extend(conflicts.map(|counts| format!("There are {counts}.")));
 
     let mut others = Vec::new();
     for cost in &hidden.costs[1..] {
@@ -54,10 +56,13 @@ pub(super) fn wording(hidden: &HiddenCost, about: &Finding) -> Wording {
         sentences.push(format!("Also in {others}."));
     }
 
-    let what = match hidden.fsyncs {
-        // Own CPU changes when commits don't wait: it follows.
-        Some(fsyncs) => fsyncs_instead(fsyncs.metric, fsyncs.count),
-        None => format!("{amount} own CPU per {per}"),
+    // Own CPU changes when commits don't wait, and when work is repeated: it follows.
+    let what = if let Some(fsyncs) = hidden.fsyncs {
+        fsyncs_instead(fsyncs.metric, fsyncs.count)
+    } else if let Some(retries) = hidden.retries {
+        conflicts_instead(Conflict::Retries, retries, Some(per))
+    } else {
+        format!("{amount} own CPU per {per}")
     };
     let place = place(about);
     Wording { title: format!("{target}: {what} in {place}, {throughput}"), sentences }

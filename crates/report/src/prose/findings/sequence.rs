@@ -1,14 +1,19 @@
 //! Steps after others, in words.
 
 use super::wording::{Wording, interval_text};
-use crate::prose::numbers::{list_any, pace};
-use analysis::explain::statement::SequencedStep;
+use crate::prose::numbers::{list_any, pace, times};
+use analysis::explain::statement::{Pair, SequencedStep};
 
 pub(super) fn wording(sequenced: &SequencedStep) -> Wording {
-    let SequencedStep { who, step, before, ratio, interval, repeat_count } = sequenced;
+    let SequencedStep { who, step, before, index_gb, ratio, interval, repeat_count } = sequenced;
     let changed = pace(*ratio, *interval);
     let after = list_any(before.clone()).unwrap_or_else(|| "other steps".to_owned());
     let interval = interval_text(*interval, *repeat_count);
+
+    let grown = match index_gb.and_then(Pair::ratio) {
+        Some(ratio) => format!(", so that indexes are {} as large", times(ratio)),
+        None => String::new(),
+    };
 
     Wording {
         title: format!("{who}: {step} is {changed} after {after} than right after the load"),
@@ -16,7 +21,9 @@ pub(super) fn wording(sequenced: &SequencedStep) -> Wording {
             format!(
                 "In sequence, {step} of {who} is {changed} than in cells of its own, right after the load{interval}."
             ),
-            format!("Between them {after} changed the data, and may have left unfinished work."),
+            format!(
+                "Between them {after} changed the data{grown}, and may have left unfinished work."
+            ),
             "To tell the two apart, let the engine settle before the step.".to_owned(),
         ],
     }

@@ -14,7 +14,7 @@ use analysis::explain::statement::{
     Agreement, AtFloor, AtFloorStep, BusyClients, CaseFacts, Cause, Caveat, ChangedCost,
     ChangedSetting, CountedCaveat, Detail, Fact, FloorRequests, Gap, HiddenCost, InheritedDebt,
     KnownDifferences, LargeReadAhead, LevelShift, MachineShare, MachineVariance, MissedRate,
-    MissedRates, NoEffect, OtherBuild, OtherTime, Pair, PartOfTime, SequencedStep,
+    MissedRates, NoEffect, OtherBuild, OtherTime, Pair, PartOfTime, RetryCause, SequencedStep,
     SharedDifference, StallReason, Statement, StepWitnesses, SwingingTarget, TargetDifference,
     ThroughputChange, UnfairStep,
 };
@@ -124,6 +124,7 @@ fn all_causes_of_changes() -> Vec<Cause> {
         expected(Fsyncs, "synchronous"),
         changed(Locks, None),
         changed(Locks, Some(Detail::SharedFsyncs)),
+        changed(Locks, Some(Detail::LocksOnData)),
         changed(Handover, None),
         changed(Unexplained, None),
     ];
@@ -175,6 +176,7 @@ fn all_causes_of_changes() -> Vec<Cause> {
         },
         shift(true, false),
         shift(false, true),
+        Cause::Retries(RetryCause { count: pair(0.02, 0.31), share: 0.62 }),
         Cause::Unexplained(Gap::NotMeasured),
         Cause::Unexplained(Gap::TooShort),
         Cause::Unexplained(Gap::NotShown),
@@ -346,7 +348,11 @@ fn all_others(cases: &[CaseFacts]) -> Vec<Statement> {
             repeat_count: case.repeat_count,
             case: case.clone(),
         });
-        Statement::HiddenCost(HiddenCost { costs: costs.collect(), is_noisy, fsyncs: None })
+        Statement::HiddenCost(HiddenCost {
+            costs: costs.collect(),
+            is_noisy,
+            ..HiddenCost::default()
+        })
     };
     let busy = |count: usize| {
         let cases = cases[..count].iter();
@@ -407,6 +413,7 @@ fn all_others(cases: &[CaseFacts]) -> Vec<Statement> {
             who: "b.c".to_owned(),
             step: "q100".to_owned(),
             before: vec!["overwrite".to_owned(), "readwhilewriting".to_owned()],
+            index_gb: Some(pair(0.43, 0.91)),
             ratio: case.ratio,
             interval: case.interval,
             repeat_count: case.repeat_count,
@@ -565,7 +572,7 @@ fn all_findings_and_caveats_read_like_this() {
         add_to(&mut page, finding);
     }
     kinds.extend(findings.iter().map(|finding| finding.kind));
-    assert_eq!(kinds.len(), 23, "{kinds:?}");
+    assert_eq!(kinds.len(), 24, "{kinds:?}");
     for (number, caveat) in all_caveats().into_iter().enumerate() {
         let counted = CountedCaveat {
             caveat,

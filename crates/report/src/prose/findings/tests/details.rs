@@ -2,7 +2,9 @@
 
 use analysis::compare::{CostDifference, NamedFunction, StateDifference};
 use analysis::explain::Cost;
-use analysis::explain::statement::{ChangedPlan, CostGap, CostGaps, FsyncCount, ProfiledFunction};
+use analysis::explain::statement::{
+    ChangedPlan, Conflict, ConflictCount, CostGap, CostGaps, FsyncCount, ProfiledFunction,
+};
 use words::WaitView;
 
 use super::*;
@@ -69,14 +71,34 @@ fn supported() -> Vec<Finding> {
             repeat_count: 5,
             case: of_process(&["a.c"]),
         }],
-        is_noisy: false,
-        fsyncs: None,
+        ..HiddenCost::default()
     };
     let of_fsyncs = HiddenCost {
         costs: vec![ChangedCost { ratio: 0.24, case: slower("l.i0"), ..hidden.costs[0].clone() }],
         is_noisy: true,
         fsyncs: Some(FsyncCount { metric: "fsyncs_per_commit", count: pair(2.0, 0.000_047) }),
+        ..HiddenCost::default()
     };
+
+    let conflict = |conflict, base, value| ConflictCount { conflict, count: pair(base, value) };
+    let retries = conflict(Conflict::Retries, 0.0, 0.31);
+    let lock_waits = conflict(Conflict::LockWaits, 0.2, 1.7);
+    let deadlocks = conflict(Conflict::Deadlocks, 0.0001, 0.012);
+    let with_conflicts = |conflicts: &[ConflictCount]| CaseFacts {
+        conflicts: conflicts.to_vec(),
+        operation: "transaction".to_owned(),
+        ..slower("transfer")
+    };
+    let with_indexes =
+        |base, value| CaseFacts { index_gb: Some(pair(base, value)), ..slower("q100") };
+    let of_retries = HiddenCost {
+        costs: vec![ChangedCost { case: with_conflicts(&[]), ..hidden.costs[0].clone() }],
+        conflicts: vec![retries, deadlocks],
+        retries: Some(retries.count),
+        ..HiddenCost::default()
+    };
+    let retried = || Cause::Retries(RetryCause { count: retries.count, share: 0.62 });
+    let on_data = || part(FindingKind::Locks, Some(Detail::LocksOnData));
     let with_own_cpu = CaseFacts { own_cpu_ratio: Some(1.5), ..slower("l.i0") };
     vec![
         changed(cpu(), with_function(19.4, Some("plan"))),
@@ -90,6 +112,13 @@ fn supported() -> Vec<Finding> {
         changed(Cause::Unexplained(Gap::NotMeasured), with_own_cpu),
         finding(Statement::HiddenCost(hidden), &[slower("l.i0")]),
         finding(Statement::HiddenCost(of_fsyncs), &[slower("l.i0")]),
+        changed(retried(), with_conflicts(&[retries, lock_waits, deadlocks])),
+        changed(on_data(), with_conflicts(&[retries, lock_waits])),
+        changed(on_data(), with_conflicts(&[deadlocks])),
+        changed(cpu(), with_conflicts(&[retries])),
+        changed(part(FindingKind::Reads, Some(Detail::BytesChanged)), with_indexes(0.43, 0.91)),
+        changed(cpu(), with_indexes(0.43, 0.91)),
+        finding(Statement::HiddenCost(of_retries), &[slower("transfer")]),
     ]
 }
 
