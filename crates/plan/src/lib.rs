@@ -159,13 +159,13 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
     let rates = rates::read(cx, section);
     let profile = profile(cx, section);
     let exact = exact(cx, section);
-    let chosen = ChosenSteps::read(cx, section);
+    let chosen = ChosenSteps::read(cx, section, surroundings.reuse);
     let variants = variants(cx, section, largest_count(&clients), &chosen);
 
     let is_against_itself = twin_node.is_some();
     let mut compared = Compared::read(cx, section, base_node.as_ref(), is_against_itself);
     section.finish(cx);
-    chosen.check(cx, surroundings.reuse, turns.is_some(), exact.repeats > 0);
+    chosen.check(cx, turns.is_some(), exact.repeats > 0);
 
     check_engines(cx, variants.as_deref(), &compared.builds);
     if let Some(node) = &twin_node {

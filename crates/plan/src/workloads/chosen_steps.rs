@@ -20,10 +20,12 @@ pub(crate) struct ChosenSteps {
     pub(crate) from: Option<NamedStep>,
     /// The measured steps to run; none for all.
     only: Vec<NamedStep>,
+    /// The sharing of loaded databases, which keeps them after the load.
+    reuse: Reuse,
 }
 
 impl ChosenSteps {
-    pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section) -> Self {
+    pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section, reuse: Reuse) -> Self {
         let steps = ListOf(Line, "a list of steps");
         let from_place = section.place_of(FROM);
         let from = cx.given(section, FROM, &Line);
@@ -32,6 +34,7 @@ impl ChosenSteps {
             keep_after: cx.given(section, KEEP_AFTER, &steps).unwrap_or_default(),
             from: from.map(|step| (step, from_place)),
             only: cx.given(section, ONLY_STEPS, &steps).unwrap_or_default(),
+            reuse,
         }
     }
 
@@ -59,6 +62,9 @@ impl ChosenSteps {
                 }
             }
             self.check_rest(cx, &variants, &first_measured);
+        }
+        for (step, place) in &self.keep_after {
+            self.check_kept(cx, &variants, step, *place);
         }
 
         if !self.only.is_empty() {
@@ -95,6 +101,64 @@ impl ChosenSteps {
         }
     }
 
+    /// Reports a step after which no variant keeps a database of its own: where cells begin later,
+    /// before anything is loaded, and within the load that `reuse` shares.
+    fn check_kept(&self, cx: &mut Context<'_>, variants: &[Variant], step: &str, place: Place) {
+        let mut refused = None;
+        for variant in variants {
+            let Some(count) = variant.workload.steps_up_to(step) else {
+                continue;
+            };
+            match self.refusal(&variant.workload, step, count) {
+                Some(refusal) => refused = Some(refusal),
+                // The cells of this variant keep one.
+                None => return,
+            }
+        }
+
+        if let Some(Refusal { message, label, help }) = refused {
+            cx.error("plan::conflict", place, message).label(label).help(help);
+        }
+    }
+
+    /// Returns the reason why cells of a workload keep no database after a step, the last of its first
+    /// `count`.
+    fn refusal(&self, workload: &Workload, step: &str, count: usize) -> Option<Refusal> {
+        let steps = workload.steps();
+        if let Some((from, _)) = &self.from {
+            let first = workload.steps_up_to(from)?;
+            return (count <= first).then(|| Refusal {
+                message: format!("{} is not after {}", code(step), code(from)),
+                label: "cells begin with a database that was kept later",
+                help: format!("name a step after {}, or remove `from`", code(from)),
+            });
+        }
+
+        if !workload.loads_within(count) {
+            let help = match (count..=steps.len()).find(|count| workload.loads_within(*count)) {
+                Some(loaded) => {
+                    format!("name {} or a later step", code(steps[loaded - 1].name))
+                }
+                None => "add the step that loads to `steps` of the workload".to_owned(),
+            };
+            return Some(Refusal {
+                message: format!("nothing is loaded up to {}", code(step)),
+                label: "there is no data to keep yet",
+                help,
+            });
+        }
+
+        let loading = workload.steps_that_load();
+        (self.reuse != Reuse::Off && count < loading).then(|| Refusal {
+            message: format!("{} is a part of the load, which `reuse` shares", code(step)),
+            label: "cells may begin with a database that was kept later",
+            help: format!(
+                "name {}, which ends the load, or a later step; or remove `reuse`",
+                code(steps[loading - 1].name)
+            ),
+        })
+    }
+
     /// Removes the measured steps that `only-steps` does not name, but none of the first ones.
     fn retain_chosen(&self, workload: &mut Workload, first_measured: usize) {
         let makes_database = workload.steps_that_make();
@@ -109,17 +173,11 @@ impl ChosenSteps {
     }
 
     /// Reports what contradicts these keys elsewhere in the plan.
-    pub(crate) fn check(
-        &self,
-        cx: &mut Context<'_>,
-        reuse: Reuse,
-        takes_turns: bool,
-        is_exact: bool,
-    ) {
+    pub(crate) fn check(&self, cx: &mut Context<'_>, takes_turns: bool, is_exact: bool) {
         let kept = self.keep_after.first().map(|(_, place)| (KEEP_AFTER, *place));
         let from = self.from.as_ref().map(|(_, place)| (FROM, *place));
 
-        if matches!(reuse, Reuse::Run | Reuse::Repeat)
+        if matches!(self.reuse, Reuse::Run | Reuse::Repeat)
             && let Some((key, place)) = from.or(kept)
         {
             let message = format!("{} needs databases that outlive a run", code(key));
@@ -142,6 +200,13 @@ impl ChosenSteps {
                 .help("remove the table `exact` and the option `--exact`");
         }
     }
+}
+
+/// The reason why no database is kept after a step.
+struct Refusal {
+    message: String,
+    label: &'static str,
+    help: String,
 }
 
 /// Reports the name of a step that a workload lacks.
