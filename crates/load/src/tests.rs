@@ -48,6 +48,8 @@ struct Simulated {
     special: BTreeMap<u64, Special>,
     quota: Option<u64>,
     pause_ns: u64,
+    /// The time to draw what an operation needs when it is due.
+    draw_ns: u64,
     number: u64,
     rows: u64,
     /// The thread that called `begin`.
@@ -71,6 +73,7 @@ impl Simulated {
             special: BTreeMap::new(),
             quota: None,
             pause_ns: 0,
+            draw_ns: 0,
             number: 0,
             rows: 1,
             thread: None,
@@ -113,6 +116,10 @@ impl Program for Simulated {
 
     fn pause_ns(&self) -> u64 {
         self.pause_ns
+    }
+
+    fn on_due(&mut self) {
+        self.clock.advance(self.draw_ns);
     }
 
     fn execute(&mut self) -> Result<Executed, Error> {
@@ -291,6 +298,19 @@ fn operations_that_are_due_but_not_sent_are_skipped() {
         Some(2 * SECOND + MS),
         "the last was due at 1999 ms and answered at 4000 ms"
     );
+}
+
+#[test]
+fn what_is_drawn_when_an_operation_is_due_counts_as_response_time_alone() {
+    let longest = |schedule| {
+        let clock = FakeClock::default();
+        let program = Simulated { draw_ns: MS, ..Simulated::new(&clock, 2 * MS).quota(10) };
+        let (_, notes) = run_all(&clock, vec![task(program, schedule)], limits(None));
+        (notes.service_ns_max(), notes.response_ns_max())
+    };
+    assert_eq!(longest(Schedule::rate(10.0, 0, 1)), (Some(2 * MS), Some(3 * MS)));
+    // Without a schedule, nothing waits until it is due.
+    assert_eq!(longest(Schedule::Closed).0, Some(2 * MS));
 }
 
 #[test]

@@ -147,10 +147,11 @@ impl<C: Clock> Worker<'_, C> {
                     break;
                 }
             }
-            if let Some(due_ns) = due_ns
-                && !self.wait_until(due_ns, program.kinds())
-            {
-                break;
+            if let Some(due_ns) = due_ns {
+                if !self.wait_until(due_ns, program.kinds()) {
+                    break;
+                }
+                program.on_due();
             }
             let sent_ns = self.elapsed_ns();
             if let (Some(_), Some(deadline_ns)) = (due_ns, self.deadline_ns)

@@ -166,6 +166,11 @@ pub trait Program: Send {
         0
     }
 
+    /// Draws what other connections may have changed while the prepared operation waited until it was
+    /// due. Called right before the operation is sent, and only with a schedule: without one, no
+    /// operation waits.
+    fn on_due(&mut self) {}
+
     /// Waits until it is worth asking again after [`Next::Later`], but not longer than `at_most`.
     fn wait(&self, at_most: Duration) {
         std::thread::sleep(at_most.min(Duration::from_micros(50)));

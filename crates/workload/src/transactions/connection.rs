@@ -105,6 +105,8 @@ pub(super) struct Pace {
     pub(super) left: Option<u64>,
     /// The waits before transactions; `None` if the client does not wait.
     pub(super) terminal: Option<Terminal>,
+    /// Transactions wait until they are due: by a rate, or as those of a terminal.
+    pub(super) is_scheduled: bool,
 }
 
 /// The work of a transaction after its input.
@@ -191,6 +193,11 @@ pub(super) struct Runner<S, B> {
     pace: Pace,
     /// The part that is prepared.
     chosen: usize,
+    /// The numbers of rows in the input are shared, and the client waits between its preparation and its
+    /// transactions: others would get no newer rows meanwhile, or this client would miss theirs.
+    draws_when_due: bool,
+    /// The input of the prepared transaction has yet to be drawn.
+    is_undrawn: bool,
     /// The error of the prepared transaction's input, which its execution returns.
     fault: Option<Error>,
     progress: Progress,
@@ -219,6 +226,8 @@ impl<S: Session, B: Body<S>> Runner<S, B> {
             weights: parts.iter().map(|part| part.weight).sum(),
             parts,
             boundaries,
+            draws_when_due: pace.is_scheduled && !values.numbers.is_empty(),
+            is_undrawn: false,
             values,
             pace,
             chosen: 0,
@@ -244,6 +253,15 @@ impl<S: Session, B: Body<S>> Runner<S, B> {
         }
         // Never reached: the number is below the sum of all weights.
         self.parts.len() - 1
+    }
+
+    /// Draws the input of the chosen transaction.
+    #[inline]
+    fn draw_input(&mut self) {
+        let input = &self.parts[self.chosen].transaction.input;
+        let mut rows = 0;
+        // Input has no statements, so no session is used.
+        self.fault = run(input, &mut self.session, &mut self.values, &mut rows).err();
     }
 
     #[inline]
@@ -308,11 +326,20 @@ impl<S: Session, B: Body<S>> Program for Runner<S, B> {
         if let Some(terminal) = &mut self.pace.terminal {
             terminal.prepare(self.chosen);
         }
-        let input = &self.parts[self.chosen].transaction.input;
-        let mut rows = 0;
-        // Input has no statements, so no session is used.
-        self.fault = run(input, &mut self.session, &mut self.values, &mut rows).err();
+
+        if self.draws_when_due {
+            self.is_undrawn = true;
+        } else {
+            self.draw_input();
+        }
         Next::Ready(self.chosen)
+    }
+
+    fn on_due(&mut self) {
+        if self.is_undrawn {
+            self.is_undrawn = false;
+            self.draw_input();
+        }
     }
 
     fn pause_ns(&self) -> u64 {
@@ -320,6 +347,8 @@ impl<S: Session, B: Body<S>> Program for Runner<S, B> {
     }
 
     fn execute(&mut self) -> Result<Executed, Error> {
+        // Where nothing waits, such as in exact cells, nobody says when the transaction is due.
+        self.on_due();
         let result = self.attempt();
         result.map_err(|error| {
             self.roll_back(error.class);

@@ -155,7 +155,8 @@ impl Transactions {
                     let mut values = self.values(step, client);
                     values.numbers = self.client_numbers(&shared, client);
 
-                    let mut pace = Pace::default();
+                    let is_scheduled = rate.is_some() || !pauses.is_empty();
+                    let mut pace = Pace { is_scheduled, ..Pace::default() };
                     if !step.is_warm_up {
                         pace.left = length.transactions_of(client, clients);
                     }

@@ -77,6 +77,8 @@ impl Program for InTurn {
 
         match self.program.prepare() {
             Next::Ready(kind) => {
+                // Nothing waits here.
+                self.program.on_due();
                 self.ready = kind;
                 Next::Ready(kind)
             }

@@ -149,3 +149,50 @@ fn clients_that_think_do_not_begin_at_once() {
     first.dedup();
     assert_eq!(first.len(), 5);
 }
+
+/// A script that adds rows, and notes up to which row all are there.
+const GROWING: &str = "
+    table item (id int = row) rows 10;
+    table seen (item int) rows 0;
+    transaction add { let id = next(item); insert into item (id) values ({id}); }
+    transaction look { let newest = newest(item); insert into seen (item) values ({newest}); }
+    test mixed = add, look;";
+
+/// A terminal thinks for seconds between the choice of its transaction and its begin.
+#[test]
+fn a_client_that_waits_takes_no_number_and_sees_the_rows_of_others() {
+    for keys in ["think = '1s'", "rate = 10"] {
+        let with_keys = plan(&format!("{}\n{keys}", script(GROWING)), "'load', 'mixed'");
+        let bench = Bench::loaded_for(&with_keys, 2);
+        let step = Step { number: 1, is_warm_up: false };
+        let mut tasks = bench.workload.connections(step, &bench.sqlite).unwrap();
+        let [slow, other] = &mut tasks[..] else { panic!("two clients") };
+
+        // The other client adds ten rows while each of the slow one's transactions waits.
+        let mut added = 10;
+        let mut next_of_other = other.program.prepare();
+        let mut looked = Vec::new();
+        for _ in 0..20 {
+            let kind = slow.program.prepare();
+            for _ in 0..10 {
+                other.program.on_due();
+                other.program.execute().unwrap();
+                added += i64::from(next_of_other == Next::Ready(0));
+                next_of_other = other.program.prepare();
+            }
+
+            slow.program.on_due();
+            slow.program.execute().unwrap();
+            if kind == Next::Ready(1) {
+                looked.push(added);
+            }
+            added += i64::from(kind == Next::Ready(0));
+        }
+
+        assert!(looked.len() >= 4, "{looked:?}");
+        let seen = bench.integers("select item from seen").concat();
+        assert!(looked.iter().all(|newest| seen.contains(newest)), "{keys}: {looked:?}, {seen:?}");
+        let ids = bench.integers("select count(distinct id), max(id) from item");
+        assert_eq!(ids, [[added, added]], "{keys}");
+    }
+}
