@@ -113,6 +113,7 @@ impl CellOfRun<'_> {
             damaged: reader.state() == StepState::Damaged,
             ranks: step.ranks.iter().map(RankFigures::new).collect(),
             homes: step.homes.clone(),
+            pauses: step.pauses.clone(),
             plans: step.plans.clone(),
             commands: step.commands.clone(),
             work_counters: work_counters(step),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use record::{
-    AloneStep, CellKey, HomeRows, KeptDatabase, OpRole, StatementPlan, Status, StepCommand,
-    StepKind, StepProfile, StepWork, Warning,
+    AloneStep, CellKey, HomeRows, KeptDatabase, OpPause, OpRole, StatementPlan, Status,
+    StepCommand, StepKind, StepProfile, StepWork, Warning,
 };
 use serde::Serialize;
 use words::{Stacks, WaitView, WorkGraph, WorkRole};
@@ -239,6 +239,9 @@ pub struct Row {
     /// The rows of tables for which its clients work; empty if the workload divides none among them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub homes: Vec<HomeRows>,
+    /// The times for which its clients wait around operations of each kind; empty if they don't wait.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub pauses: BTreeMap<String, OpPause>,
     /// The figures of each load rank; empty if one process made all load.
     pub ranks: Vec<RankFigures>,
     /// The hosts of load ranks, without the server's.

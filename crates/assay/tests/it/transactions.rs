@@ -162,6 +162,14 @@ fn order_entry_runs_with_and_without_a_rate() {
     assert_eq!(row["sla"], serde_json::Value::Null, "{row}");
     let least_seconds = counts[0] as f64 * 0.03 / 2.0;
     assert!(row["seconds"].as_f64().unwrap() > least_seconds, "{row}");
+    assert_eq!(row["pauses"]["new_order"]["keying_ns"], 30_000_000, "{row}");
+
+    let run = ended.run_directory();
+    let show = ["show", run.to_str().unwrap(), "--table", "pauses"];
+    place.assay(&show).expect_code(0).expect_in_stdout(&[
+        "the keying time before each operation",
+        "new_order      0.030       0.020",
+    ]);
 }
 
 #[test]

@@ -12,6 +12,7 @@
 //!                          ├─ lsm       stalls, amplification, levels of trees
 //!                          └─ times     outcomes and latencies by kind of operation
 //! homes         the rows for which each client works
+//! pauses        the times for which each client thinks and types
 //! searches      the rates that a search tried
 //! disk_floor    what the disk does for a program alone
 //! compared/     targets relative to their base, and effects of factors
@@ -28,6 +29,7 @@ pub(crate) mod homes;
 pub(crate) mod lsm;
 pub(crate) mod metric_list;
 pub(crate) mod metrics;
+pub(crate) mod pauses;
 pub(crate) mod plans;
 pub(crate) mod quality;
 pub(crate) mod searches;

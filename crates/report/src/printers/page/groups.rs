@@ -14,7 +14,7 @@ use crate::model::text::clean;
 use crate::printers::page::table::table;
 use crate::prose::method::Method;
 use crate::prose::run::targets;
-use crate::tables::{classic, compared, grouped, homes, lsm, quality, searches};
+use crate::tables::{classic, compared, grouped, homes, lsm, pauses, quality, searches};
 
 /// Returns what the answer rests on: the matrices and the findings.
 pub(super) fn basis_of_answer(
@@ -85,6 +85,7 @@ pub(super) fn summary(
                 (tables(names, grouped::times(matrix)))
                 (tables(names, classic::lengths(matrix)))
                 (table(names, &homes::homes(matrix)))
+                (table(names, &pauses::pauses(matrix)))
                 (table(names, &quality::debt(matrix)))
             }))
             (folded("targets", markup! { @for (number, source) in sources.iter().enumerate() {

@@ -11,8 +11,8 @@ use crate::prose::answer;
 use crate::prose::method::Method;
 use crate::tables::compared::{self, work};
 use crate::tables::{
-    classic, disk_floor, grouped, homes, lsm, metric_list as metric_tables, quality, searches,
-    steps,
+    classic, disk_floor, grouped, homes, lsm, metric_list as metric_tables, pauses, quality,
+    searches, steps,
 };
 
 /// The maximum number of lines with which the tables of operations are shown for all steps.
@@ -52,6 +52,7 @@ fn write_tables(out: &mut TerminalWriter, run: &Run, figures: &Figures) {
 
     out.table(&classic::fairness(&matrix));
     out.table(&homes::homes(&matrix));
+    out.table(&pauses::pauses(&matrix));
     out.tables(grouped::costs(&matrix));
     out.tables(grouped::times(&matrix));
     out.tables(classic::lengths(&matrix));
@@ -166,6 +167,7 @@ fn all_tables<'m>(run: &Run, figures: &Figures, matrix: &'m Matrix<'_>) -> Vec<N
     over_steps.push(lsm::stalled(matrix));
     over_steps.push(classic::fairness(matrix));
     over_steps.push(homes::homes(matrix));
+    over_steps.push(pauses::pauses(matrix));
     over_steps.extend(grouped::costs(matrix));
     over_steps.extend(grouped::times(matrix));
     over_steps.extend(classic::lengths(matrix));
