@@ -1,11 +1,13 @@
 //! A server for a benchmark: starts one of a build, prints its URL, and stops it when stdin ends.
 //!
 //! Arguments: the engine, `postgres` or `mysql`; the build, as a plan names one; a directory for
-//! the server's files; settings, as `NAME=VALUE`.
+//! the server's files; settings, as `NAME=VALUE`. With `listen=PASSWORD` among them, the server also
+//! listens on a port of 127.0.0.1, for clients that know the password.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 use std::io::Read;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -13,9 +15,10 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use engine::Engine as _;
-use engine::StartOptions;
 use engine::mysql::Mysql;
 use engine::postgres::Postgres;
+use engine::{Network, Port, StartOptions};
+use words::Secret;
 
 fn main() -> anyhow::Result<ExitCode> {
     let mut args = std::env::args_os().skip(1);
@@ -26,7 +29,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let [engine, build, directory, settings @ ..] = args.as_slice() else {
         bail!("usage: server ENGINE BUILD DIRECTORY [NAME=VALUE]...");
     };
-    let set = settings
+    let mut set = settings
         .iter()
         .map(|setting| {
             let (name, value) = setting
@@ -35,6 +38,15 @@ fn main() -> anyhow::Result<ExitCode> {
             Ok((name.to_owned(), value.to_owned()))
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
+    let network = match set.iter().position(|(name, _)| name == "listen") {
+        Some(index) => {
+            let password = Secret::new(set.remove(index).1);
+            let port = Port::reserve(Ipv4Addr::LOCALHOST.into())?;
+            Some(Network { port, password, certificate: None })
+        }
+        None => None,
+    };
+
     let options = StartOptions {
         build,
         data_dir: Path::new(directory),
@@ -48,7 +60,7 @@ fn main() -> anyhow::Result<ExitCode> {
         creation: &engine::Creation::default(),
         env: &[],
         timeout: Duration::from_secs(120),
-        network: None,
+        network: network.as_ref(),
         database: None,
         replicas: None,
         wrapper: None,

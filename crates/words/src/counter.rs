@@ -150,7 +150,7 @@ impl Role {
     }
 
     /// Returns whether the role is work: more of it for the same load means that the engine does
-    /// something differently.
+    /// something differently. Conflicts of transactions have metrics of their own.
     pub fn is_work(self) -> bool {
         matches!(
             self,
@@ -163,9 +163,6 @@ impl Role {
                 | Self::CompactionWrittenBytes
                 | Self::CompactionReadBytes
                 | Self::StallSeconds
-                | Self::LockWaitCount
-                | Self::LockWaitTime
-                | Self::DeadlockCount
                 | Self::Work
         )
     }

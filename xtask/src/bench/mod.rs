@@ -27,6 +27,7 @@ mod script_lookup;
 mod seeds;
 mod server;
 mod sysbench_tests;
+mod transactions;
 mod turns;
 
 use std::cell::OnceCell;
@@ -50,6 +51,7 @@ insert-benchmark   the Insert Benchmark on PostgreSQL, 1 client: what rows and r
 mysql-insert       the same on MariaDB with InnoDB and with MyRocks
 postgres-sysbench  sysbench's tests and its load on PostgreSQL by `assay run` and by sysbench, 1 and 2 threads
 mysql-sysbench     the same on MariaDB
+transactions       `tpcb` on PostgreSQL against pgbench, and `orders` against go-tpc, 1 and 2 connections
 load-ranks         2 load ranks on this host against one process with as many clients, on PostgreSQL
 profile            measured repeats of a plan that also profiles against those of one that does not, on PostgreSQL
 reuse              repeats that share one load against repeats that load, on SQLite and PostgreSQL: time and results
@@ -90,6 +92,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "mysql-insert" => insert::on_mysql(setup),
         "postgres-sysbench" => sysbench_tests::run(setup, &Server::postgres(setup)?),
         "mysql-sysbench" => sysbench_tests::run(setup, &Server::mysql(setup)?),
+        "transactions" => transactions::run(setup),
         "kv" => kv::run(setup),
         "adapter" => adapter::run(setup),
 

@@ -33,8 +33,11 @@ const MYSQL_SETTINGS: &[&str] = &[
     "sync_binlog=0",
 ];
 
+/// The password of servers on a port.
+pub const PASSWORD: &str = "bench";
+
 /// The scale of pgbench; each unit has 100,000 accounts.
-const SCALE: u64 = 10;
+pub const SCALE: u64 = 10;
 const SYSBENCH_ROWS: u64 = 200_000;
 
 /// A server in its own folder; it is stopped when dropped.
@@ -78,6 +81,16 @@ impl Server {
         let server =
             Server::start(setup, ("mysql", &build, MYSQL_SETTINGS), ("sysbench", SYSBENCH_ROWS))?;
         output(&mut server.point_selects("prepare")?)?;
+        Ok(server)
+    }
+
+    /// Starts MariaDB without tables, on a port of 127.0.0.1.
+    pub fn mysql_by_tcp(setup: &Setup) -> Result<Server> {
+        let build = mariadb(setup)?;
+        let listen = format!("listen={PASSWORD}");
+        let settings = [MYSQL_SETTINGS, &[&listen]].concat();
+        let mut server = Server::start(setup, ("mysql", &build, &settings), ("go-tpc", 0))?;
+        server.url = server.url.replacen('@', &format!(":{PASSWORD}@"), 1);
         Ok(server)
     }
 
@@ -137,7 +150,8 @@ impl Server {
         Ok(finished.sample_within(op_count, op_count / finished.number("tps =")?))
     }
 
-    fn pgbench(&self, arguments: &str) -> Command {
+    /// Returns a command of pgbench on the server.
+    pub fn pgbench(&self, arguments: &str) -> Command {
         let mut command = typed(Path::new(&self.build).join("bin/pgbench"), arguments);
         command.arg(&self.url);
         command

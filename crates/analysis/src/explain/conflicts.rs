@@ -52,7 +52,7 @@ pub struct RetryCause {
 }
 
 /// The metrics of the times that conflicts take per operation.
-pub(super) const RETRIED_US: &str = "retried_us_per_op";
+const RETRIED_US: &str = "retried_us_per_op";
 const LOCK_WAIT_US: &str = "lock_wait_us_per_op";
 
 /// The prefix of PostgreSQL's names for waits of sessions for locks on data. Its lightweight locks,

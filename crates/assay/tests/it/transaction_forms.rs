@@ -55,7 +55,7 @@ transaction all {
 
     var sum = 0;
     let again = list(2, first * 3 - 100);
-    let title = 'it''s \ a {note}';
+    let title = 'it''s \ à {note}';
     let odd = either(first % 2 = 1, title, note);
     let before, name: text = select balance, name from account where id = {first} {for update};
     for other, amount in others, amounts {
@@ -350,7 +350,9 @@ fn forms_do_on_mysql_what_statements_do() {
         return;
     };
     let place = Place::new();
-    let config = "innodb_buffer_pool_size = 32M\ninnodb_flush_log_at_trx_commit = 0\n";
+    // Texts of clients are in `utf8mb4`.
+    let config = "innodb_buffer_pool_size = 32M\ninnodb_flush_log_at_trx_commit = 0\n\
+                  character_set_server = latin1\n";
     let mysql = started(&build, config, &place, Mysql::start);
     forms_agree(&mysql);
     let several =

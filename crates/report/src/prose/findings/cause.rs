@@ -182,7 +182,7 @@ pub(super) fn conflicts_instead(conflict: Conflict, count: Pair, per: Option<&st
 }
 
 /// Counts all conflicts that are shown to have changed: `0.31 retries per transaction instead of
-/// 0.02, and 0.1 deadlocks instead of none`. `None` without any.
+/// 0.02 and 0.1 deadlocks instead of none`. `None` without any.
 pub(super) fn conflicts_text(conflicts: &[ConflictCount], per: &str) -> Option<String> {
     let mut texts = Vec::new();
     for ConflictCount { conflict, count } in conflicts {

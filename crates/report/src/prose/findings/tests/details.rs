@@ -80,25 +80,6 @@ fn supported() -> Vec<Finding> {
         ..HiddenCost::default()
     };
 
-    let conflict = |conflict, base, value| ConflictCount { conflict, count: pair(base, value) };
-    let retries = conflict(Conflict::Retries, 0.0, 0.31);
-    let lock_waits = conflict(Conflict::LockWaits, 0.2, 1.7);
-    let deadlocks = conflict(Conflict::Deadlocks, 0.0001, 0.012);
-    let with_conflicts = |conflicts: &[ConflictCount]| CaseFacts {
-        conflicts: conflicts.to_vec(),
-        operation: "transaction".to_owned(),
-        ..slower("transfer")
-    };
-    let with_indexes =
-        |base, value| CaseFacts { index_gb: Some(pair(base, value)), ..slower("q100") };
-    let of_retries = HiddenCost {
-        costs: vec![ChangedCost { case: with_conflicts(&[]), ..hidden.costs[0].clone() }],
-        conflicts: vec![retries, deadlocks],
-        retries: Some(retries.count),
-        ..HiddenCost::default()
-    };
-    let retried = || Cause::Retries(RetryCause { count: retries.count, share: 0.62 });
-    let on_data = || part(FindingKind::Locks, Some(Detail::LocksOnData));
     let with_own_cpu = CaseFacts { own_cpu_ratio: Some(1.5), ..slower("l.i0") };
     vec![
         changed(cpu(), with_function(19.4, Some("plan"))),
@@ -112,6 +93,38 @@ fn supported() -> Vec<Finding> {
         changed(Cause::Unexplained(Gap::NotMeasured), with_own_cpu),
         finding(Statement::HiddenCost(hidden), &[slower("l.i0")]),
         finding(Statement::HiddenCost(of_fsyncs), &[slower("l.i0")]),
+    ]
+}
+
+/// Returns changes by conflicts between operations, and those with larger indexes.
+fn with_conflicts_or_indexes() -> Vec<Finding> {
+    let cpu = || part(FindingKind::Cpu, Some(Detail::Server));
+    let conflict = |conflict, base, value| ConflictCount { conflict, count: pair(base, value) };
+    let retries = conflict(Conflict::Retries, 0.0, 0.31);
+    let lock_waits = conflict(Conflict::LockWaits, 0.2, 1.7);
+    let deadlocks = conflict(Conflict::Deadlocks, 0.0001, 0.012);
+    let with_conflicts = |conflicts: &[ConflictCount]| CaseFacts {
+        conflicts: conflicts.to_vec(),
+        operation: "transaction".to_owned(),
+        ..slower("transfer")
+    };
+    let with_indexes =
+        |base, value| CaseFacts { index_gb: Some(pair(base, value)), ..slower("q100") };
+    let of_retries = HiddenCost {
+        costs: vec![ChangedCost {
+            ratio: 1.85,
+            interval: Some(Interval { low: 1.8, high: 1.9, confidence: 0.95 }),
+            repeat_count: 5,
+            case: with_conflicts(&[]),
+        }],
+        conflicts: vec![retries, deadlocks],
+        retries: Some(retries.count),
+        ..HiddenCost::default()
+    };
+    let retried = || Cause::Retries(RetryCause { count: retries.count, share: 0.62 });
+    let on_data = || part(FindingKind::Locks, Some(Detail::LocksOnData));
+
+    vec![
         changed(retried(), with_conflicts(&[retries, lock_waits, deadlocks])),
         changed(on_data(), with_conflicts(&[retries, lock_waits])),
         changed(on_data(), with_conflicts(&[deadlocks])),
@@ -192,7 +205,8 @@ fn gaps() -> Vec<CostGaps> {
 #[test]
 fn what_supports_a_cause_reads_like_this() {
     let mut page = String::new();
-    for finding in supported().into_iter().chain([of_variant()]).chain(work()) {
+    let findings = supported().into_iter().chain(with_conflicts_or_indexes());
+    for finding in findings.chain([of_variant()]).chain(work()) {
         add_to(&mut page, &finding);
     }
     for of_cost in gaps() {
