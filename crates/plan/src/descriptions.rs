@@ -206,8 +206,9 @@ descriptions! {
     }
     "workload.kv" {
         "steps"
-            => "any list of these, `drain`, `revrange`, `multireadwhilewriting` and `ycsb_a` to \
-                `ycsb_f`, `fillseq` first; a suffix repeats one: `overwrite.2`";
+            => "any list of these, `drain`, `revrange`, `multireadwhilewriting`, `mergerandom`, \
+                `readwhilemerging` and other `*whilemerging`, `deleteseq`, `deleterandom`, and \
+                `ycsb_a` to `ycsb_f`, `fillseq` first; a suffix repeats one: `overwrite.2`";
         "keys"
             => "keys that `fillseq` writes";
         "key-size" "value-size"
@@ -215,12 +216,19 @@ descriptions! {
         "compression-ratio"
             => "the share of a value that is random; the rest compresses to nothing";
         "write-rate"
-            => "bytes of keys and values that the writer of `*whilewriting` sends, whether or not \
-                the engine keeps up";
+            => "bytes of keys and values that the writer of `*whilewriting` and `*whilemerging` \
+                sends, whether or not the engine keeps up";
         "read-time"
             => "how long each read-only step runs";
         "read-write-time"
-            => "how long each `*whilewriting`, `overwrite` and `ycsb_*` runs";
+            => "how long each `*whilewriting`, `*whilemerging`, `overwrite`, `mergerandom` and \
+                `ycsb_*` runs";
+        "read-keys"
+            => "the keys that steps read, except `ycsb_*`: `\"zipfian(0.99)\"` has the distribution \
+                of `ycsb_*`, and `\"exponential(15)\"` that of `db_bench --read_random_exp_range`";
+        "sync"
+            => "whether each write is on the disk before it returns, whatever the config's \
+                `durability`; not of `fillseq`";
         "scan-length"
             => "entries of each scan";
         "multiget-keys"
@@ -233,10 +241,11 @@ descriptions! {
             => "as above";
         "settle-at-least" "settle-at-most"
             => "the shortest and the longest wait of `drain`, of `flush`, and at the end of \
-                `overwrite`";
+                `overwrite` and `mergerandom`";
         "step.\"NAME\"" or ""
-            => "for one step: `time`, `write-rate` (of `*whilewriting`), `writes` (of \
-                `overwritesome`; by default a tenth of `keys`)";
+            => "for one step: `time`, `write-rate` (of `*while*`), `read-keys`, `sync`, \
+                `writes` (of `overwritesome`) and `deletes` (of `delete*`), both by default a tenth \
+                of `keys`";
     }
     "workload.sysbench" {
         "tables"

@@ -69,6 +69,15 @@ pub trait KeyValueSession: Send + 'static {
     /// An error of the engine.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error>;
 
+    /// Merges a value into a key, whether or not the key exists. Of the values of a key that were put
+    /// or merged, the newest counts: the operator is that of `db_bench --merge_operator=put`.
+    ///
+    /// # Errors
+    /// An error of the engine; always, if it [lacks](super::Lacking) merges.
+    fn merge(&mut self, _key: &[u8], _value: &[u8]) -> Result<(), Error> {
+        Err(Error::other("the engine can't merge values"))
+    }
+
     /// Removes a key, whether or not it exists. Most engines don't check that.
     ///
     /// # Errors

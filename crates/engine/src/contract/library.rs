@@ -41,6 +41,9 @@ pub struct LibraryConfig {
     pub statistics: bool,
     /// The durability of writes, unless a step asks for another one.
     pub durability: Durability,
+    /// RocksDB: sessions merge values into keys, so the database needs a merge operator.
+    #[serde(default)]
+    pub merges: bool,
 }
 
 impl Default for LibraryConfig {
@@ -51,6 +54,7 @@ impl Default for LibraryConfig {
             unknown: UnknownOption::Refuse,
             statistics: false,
             durability: Durability::Process,
+            merges: false,
         }
     }
 }
@@ -150,6 +154,10 @@ pub struct Lacking {
     pub reads_of_several: bool,
     /// Writing with several sessions at the same time.
     pub concurrent_writers: bool,
+    /// Writing so that the write survives a crash of the machine.
+    pub synced_writes: bool,
+    /// Merging values into keys.
+    pub merges: bool,
 }
 
 /// A library that opens databases. A process loads at most one, since two versions in one address

@@ -24,7 +24,8 @@ impl WorkloadNeeds for Kv {
 
     fn work_time(&self, step: usize, clients: u32, rates: &Rates) -> WorkTime {
         let (expected, keys) = match self.steps[step].kind {
-            KvStepKind::OverwriteSome { writes } => (&rates.insert, writes),
+            KvStepKind::OverwriteSome { writes: count }
+            | KvStepKind::Delete { deletes: count, .. } => (&rates.insert, count),
             _ => (&rates.load, self.keys),
         };
         Speed::of(expected, clients, PUTS_PER_S).time_of(keys)

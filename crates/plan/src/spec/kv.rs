@@ -1,5 +1,6 @@
 //! The key-value sequence in a plan.
 
+use std::fmt;
 use std::time::Duration;
 
 use super::{Settle, StepPolicy, StepRun};
@@ -27,6 +28,13 @@ pub struct Kv {
     pub policy: StepPolicy,
 }
 
+impl Kv {
+    /// Returns whether a step merges values into keys.
+    pub fn merges(&self) -> bool {
+        self.steps.iter().any(|step| step.kind.merges())
+    }
+}
+
 /// One step of the key-value sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KvStep {
@@ -36,6 +44,8 @@ pub struct KvStep {
     pub name: String,
     /// The work.
     pub kind: KvStepKind,
+    /// Each write is on the disk before it returns, whatever the config's durability.
+    pub sync: bool,
 }
 
 impl KvStep {
@@ -43,13 +53,13 @@ impl KvStep {
         match self.kind {
             KvStepKind::Drain => StepRun::settling(&self.name, Settle::Pending),
             KvStepKind::Flush => StepRun::settling(&self.name, Settle::EmptyLevel0),
-            KvStepKind::FillSeq | KvStepKind::OverwriteSome { .. } => {
+            KvStepKind::FillSeq | KvStepKind::OverwriteSome { .. } | KvStepKind::Delete { .. } => {
                 StepRun::measured(&self.name, None)
             }
             KvStepKind::Read { time, .. }
             | KvStepKind::ReadWhileWriting { time, .. }
             | KvStepKind::Mixed { time, .. } => StepRun::measured(&self.name, Some(time)),
-            KvStepKind::Overwrite { time } => StepRun {
+            KvStepKind::Overwrite { time, .. } => StepRun {
                 settle: Some(Settle::Pending),
                 ..StepRun::measured(&self.name, Some(time))
             },
@@ -70,13 +80,20 @@ pub enum KvStepKind {
     Read {
         /// The kind of reads.
         read: KvRead,
+        /// The distribution of the keys that it reads.
+        keys: KvKeys,
         /// The duration.
         time: Duration,
     },
-    /// `readwhilewriting`, `multireadwhilewriting`, `fwdrangewhilewriting`, `revrangewhilewriting`
+    /// `readwhilewriting`, `multireadwhilewriting`, `fwdrangewhilewriting`, `revrangewhilewriting`, and
+    /// the same with `whilemerging`
     ReadWhileWriting {
         /// The kind of reads.
         read: KvRead,
+        /// The distribution of the keys that it reads.
+        keys: KvKeys,
+        /// The kind of writes.
+        write: KvWrite,
         /// Bytes of keys and values that the writer writes per second.
         write_bytes_per_s: u64,
         /// The duration.
@@ -94,8 +111,17 @@ pub enum KvStepKind {
         /// Writes of all clients together.
         writes: u64,
     },
-    /// `overwrite`: overwrites as fast as possible, then waits for compaction.
+    /// `deleteseq`, `deleterandom`
+    Delete {
+        /// The choice of the keys.
+        delete: KvDelete,
+        /// Deletions of all clients together.
+        deletes: u64,
+    },
+    /// `overwrite`, `mergerandom`: overwrites as fast as possible, then waits for compaction.
     Overwrite {
+        /// The kind of writes.
+        write: KvWrite,
         /// The time for which it writes.
         time: Duration,
     },
@@ -108,6 +134,73 @@ impl KvStepKind {
             Self::Read { .. } => true,
             Self::Mixed { mix, .. } => mix.only_reads(),
             _ => false,
+        }
+    }
+
+    /// Returns whether it merges values into keys.
+    pub fn merges(self) -> bool {
+        match self {
+            Self::Overwrite { write, .. } | Self::ReadWhileWriting { write, .. } => {
+                write == KvWrite::Merge
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns whether its writes may be synchronous.
+    pub(crate) fn may_sync(self) -> bool {
+        let never_writes = matches!(self, Self::Drain | Self::Flush) || self.only_reads();
+        // The load is without a log.
+        self != Self::FillSeq && !never_writes
+    }
+}
+
+/// The distribution of the loaded keys that a step reads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum KvKeys {
+    /// All keys are equally frequent.
+    Uniform,
+    /// That of the steps `ycsb_*`, with this exponent: the frequent keys are scattered over all.
+    Zipfian {
+        /// Above 0, up to 10. YCSB has 0.99.
+        exponent: f64,
+    },
+    /// That of `db_bench --read_random_exp_range`: a number falls exponentially over this range, and
+    /// a multiplication scatters the frequent keys over all.
+    Exponential {
+        /// The logarithm of the ratio of the probabilities of the most and the least frequent key.
+        range: f64,
+    },
+}
+
+impl KvKeys {
+    const EXPONENT_MAX: f64 = 10.0;
+    /// The largest range. Beyond it, a few keys would have all reads.
+    const RANGE_MAX: f64 = 100.0;
+
+    /// Reads `uniform`, `zipfian(EXPONENT)` or `exponential(RANGE)`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        if text == "uniform" {
+            return Some(Self::Uniform);
+        }
+
+        let (name, number) = text.strip_suffix(')')?.split_once('(')?;
+        let number: f64 = number.trim().parse().ok()?;
+        let is_below = |most: f64| number > 0.0 && number <= most;
+        match name {
+            "zipfian" if is_below(Self::EXPONENT_MAX) => Some(Self::Zipfian { exponent: number }),
+            "exponential" if is_below(Self::RANGE_MAX) => Some(Self::Exponential { range: number }),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for KvKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uniform => f.write_str("uniform"),
+            Self::Zipfian { exponent } => write!(f, "zipfian({exponent})"),
+            Self::Exponential { range } => write!(f, "exponential({range})"),
         }
     }
 }
@@ -123,6 +216,24 @@ pub enum KvRead {
     Forward,
     /// From a random key downward.
     Reverse,
+}
+
+/// The kind of writes of a step that gives random keys new values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KvWrite {
+    /// A new value replaces the old one.
+    Put,
+    /// A new value is kept beside the old ones, until a read or a compaction finds the newest.
+    Merge,
+}
+
+/// The choice of the keys that a step deletes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KvDelete {
+    /// From the first key upward.
+    InOrder,
+    /// Random keys, whether or not they exist.
+    Random,
 }
 
 /// The operations of a client that reads and writes.

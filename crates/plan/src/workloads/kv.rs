@@ -3,10 +3,14 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::reading::context::{Context, Field, Section};
+use serde_json::{Value as Json, json};
+
+use crate::reading::context::{Context, Field, Section, ValueKind};
 use crate::reading::quantity::Quantity;
-use crate::spec::{Kv, KvMix, KvRead, KvStep, KvStepKind};
+use crate::reading::value_kinds::Flag;
+use crate::spec::{Kv, KvDelete, KvKeys, KvMix, KvRead, KvStep, KvStepKind, KvWrite};
 use crate::text::tree::Node;
+use crate::text::wording::{code, quoted};
 use crate::workloads::step::{self, StepKind, StepNames};
 use crate::workloads::step_policy;
 
@@ -19,11 +23,11 @@ const KEY_SIZE: RangeInclusive<u32> = 8..=4096;
 const VALUE_SIZE: RangeInclusive<u32> = 16..=(16 << 20);
 const ENTRIES: RangeInclusive<u32> = 1..=1_000_000;
 const MULTIGET_KEYS: RangeInclusive<u32> = 1..=10_000;
-/// `overwritesome` overwrites one in this many keys.
+/// `overwritesome` overwrites one in this many keys, and `delete*` delete one.
 const SOME_DIVISOR: u64 = 10;
 const TIME_MAX: Duration = Duration::from_secs(72 * 3600);
 
-const STEPS: [(&str, Kind); 13] = [
+const STEPS: [(&str, Kind); 20] = [
     ("fillseq", Kind::FillSeq),
     ("drain", Kind::Drain),
     ("flush", Kind::Flush),
@@ -31,12 +35,19 @@ const STEPS: [(&str, Kind); 13] = [
     ("multireadrandom", Kind::Read(KvRead::MultiGet)),
     ("fwdrange", Kind::Read(KvRead::Forward)),
     ("revrange", Kind::Read(KvRead::Reverse)),
-    ("readwhilewriting", Kind::ReadWhileWriting(KvRead::Get)),
-    ("multireadwhilewriting", Kind::ReadWhileWriting(KvRead::MultiGet)),
-    ("fwdrangewhilewriting", Kind::ReadWhileWriting(KvRead::Forward)),
-    ("revrangewhilewriting", Kind::ReadWhileWriting(KvRead::Reverse)),
+    ("readwhilewriting", Kind::ReadWhileWriting(KvRead::Get, KvWrite::Put)),
+    ("multireadwhilewriting", Kind::ReadWhileWriting(KvRead::MultiGet, KvWrite::Put)),
+    ("fwdrangewhilewriting", Kind::ReadWhileWriting(KvRead::Forward, KvWrite::Put)),
+    ("revrangewhilewriting", Kind::ReadWhileWriting(KvRead::Reverse, KvWrite::Put)),
+    ("readwhilemerging", Kind::ReadWhileWriting(KvRead::Get, KvWrite::Merge)),
+    ("multireadwhilemerging", Kind::ReadWhileWriting(KvRead::MultiGet, KvWrite::Merge)),
+    ("fwdrangewhilemerging", Kind::ReadWhileWriting(KvRead::Forward, KvWrite::Merge)),
+    ("revrangewhilemerging", Kind::ReadWhileWriting(KvRead::Reverse, KvWrite::Merge)),
     ("overwritesome", Kind::OverwriteSome),
-    ("overwrite", Kind::Overwrite),
+    ("overwrite", Kind::Overwrite(KvWrite::Put)),
+    ("mergerandom", Kind::Overwrite(KvWrite::Merge)),
+    ("deleteseq", Kind::Delete(KvDelete::InOrder)),
+    ("deleterandom", Kind::Delete(KvDelete::Random)),
 ];
 
 /// A step, as its name describes it.
@@ -46,9 +57,10 @@ enum Kind {
     Drain,
     Flush,
     Read(KvRead),
-    ReadWhileWriting(KvRead),
+    ReadWhileWriting(KvRead, KvWrite),
     OverwriteSome,
-    Overwrite,
+    Overwrite(KvWrite),
+    Delete(KvDelete),
     Mixed(KvMix),
 }
 
@@ -106,6 +118,8 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(5));
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
     let multiget = Quantity::count(MULTIGET_KEYS);
+    let read_keys = cx.field(section, "read-keys", &KeysKind, KvKeys::Uniform);
+    let sync = cx.field(section, "sync", &Flag, false);
 
     let mut kv = Kv {
         steps: Vec::new(),
@@ -120,11 +134,12 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     };
 
     let names = step::names(cx, section, &());
-    let defaults = Defaults { keys, write_rate, read_time, read_write_time };
-    kv.steps = step::steps(cx, section, &names, &(), |cx, name, number, section| KvStep {
-        number,
-        name: name.name.clone(),
-        kind: step(cx, name.kind, section, &defaults),
+    let defaults = Defaults { keys, write_rate, read_time, read_write_time, read_keys };
+    kv.steps = step::steps(cx, section, &names, &(), |cx, name, number, section| {
+        let kind = step(cx, name.kind, section, &defaults);
+        let is_synced =
+            kind.may_sync() && cx.inherited(section, "sync", &Flag, &sync, sync.value).value;
+        KvStep { number, name: name.name.clone(), kind, sync: is_synced }
     });
     section.finish(cx);
 
@@ -140,6 +155,38 @@ struct Defaults {
     write_rate: Field<u64>,
     read_time: Field<Duration>,
     read_write_time: Field<Duration>,
+    read_keys: Field<KvKeys>,
+}
+
+/// A distribution of keys: `"uniform"`, `"zipfian(0.99)"`, `"exponential(15)"`.
+struct KeysKind;
+
+impl ValueKind for KeysKind {
+    type Value = KvKeys;
+
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<KvKeys> {
+        const HELP: &str = "allowed: `uniform`, `zipfian(0.99)` with an exponent above 0 and up to \
+                            10, or `exponential(15)` with a range above 0 and up to 100";
+        let text = cx.text(name, node, "a string", HELP)?;
+        let keys = KvKeys::parse(text);
+        if keys.is_none() {
+            let message = format!("{} has an unknown value: {}", code(name), code(text));
+            cx.error("plan::unknown-value", node.place, message)
+                .label("not an allowed value")
+                .help(HELP);
+        }
+        keys
+    }
+
+    fn show(&self, value: &KvKeys) -> String {
+        quoted(&value.to_string())
+    }
+
+    fn schema(&self) -> Json {
+        let with_number =
+            json!({ "type": "string", "pattern": r"^(zipfian|exponential)\([0-9.]+\)$" });
+        json!({ "anyOf": [{ "enum": ["uniform"] }, with_number] })
+    }
 }
 
 /// Reads the work of a step from its name, its table and the workload.
@@ -153,17 +200,26 @@ fn step(
         let kind = Quantity::time(step::TIME_MIN..=TIME_MAX);
         cx.inherited(section, "time", &kind, from, from.value).value
     };
+    let read_keys = |cx: &mut Context<'_>, section: &mut Section| {
+        let from = &defaults.read_keys;
+        cx.inherited(section, "read-keys", &KeysKind, from, from.value).value
+    };
 
     match kind {
         Kind::FillSeq => KvStepKind::FillSeq,
         Kind::Drain => KvStepKind::Drain,
         Kind::Flush => KvStepKind::Flush,
-        Kind::Read(read) => KvStepKind::Read { read, time: time(cx, section, &defaults.read_time) },
-        Kind::ReadWhileWriting(read) => {
+        Kind::Read(read) => {
+            let time = time(cx, section, &defaults.read_time);
+            KvStepKind::Read { read, keys: read_keys(cx, section), time }
+        }
+        Kind::ReadWhileWriting(read, write) => {
             let time = time(cx, section, &defaults.read_write_time);
             let (kind, from) = (Quantity::byte_rate(), &defaults.write_rate);
             let rate = cx.inherited(section, "write-rate", &kind, from, from.value);
-            KvStepKind::ReadWhileWriting { read, write_bytes_per_s: rate.value, time }
+            let keys = read_keys(cx, section);
+            let write_bytes_per_s = rate.value;
+            KvStepKind::ReadWhileWriting { read, keys, write, write_bytes_per_s, time }
         }
         Kind::OverwriteSome => {
             let (kind, keys) = (Quantity::count(1..=KEYS_MAX), &defaults.keys);
@@ -171,11 +227,23 @@ fn step(
             let writes = cx.inherited(section, "writes", &kind, keys, some).value;
             KvStepKind::OverwriteSome { writes }
         }
+        Kind::Delete(delete) => {
+            let keys = &defaults.keys;
+            // In order, no key is deleted twice.
+            let most = match delete {
+                KvDelete::InOrder => keys.value,
+                KvDelete::Random => KEYS_MAX,
+            };
+            let some = (keys.value / SOME_DIVISOR).max(1);
+            let kind = Quantity::count(1..=most);
+            let deletes = cx.inherited(section, "deletes", &kind, keys, some).value;
+            KvStepKind::Delete { delete, deletes }
+        }
         Kind::Mixed(mix) => {
             KvStepKind::Mixed { mix, time: time(cx, section, &defaults.read_write_time) }
         }
-        Kind::Overwrite => {
-            KvStepKind::Overwrite { time: time(cx, section, &defaults.read_write_time) }
+        Kind::Overwrite(write) => {
+            KvStepKind::Overwrite { write, time: time(cx, section, &defaults.read_write_time) }
         }
     }
 }
@@ -199,9 +267,11 @@ mod tests {
     fn a_step_is_known_by_its_name() {
         let kind = |text| StepName::parse(text, &()).map(|step: StepName<Kind>| step.kind);
         assert_eq!(kind("fillseq"), Some(Kind::FillSeq));
-        assert_eq!(kind("overwrite.2"), Some(Kind::Overwrite));
+        assert_eq!(kind("overwrite.2"), Some(Kind::Overwrite(KvWrite::Put)));
+        assert_eq!(kind("mergerandom"), Some(Kind::Overwrite(KvWrite::Merge)));
         assert_eq!(kind("overwritesome"), Some(Kind::OverwriteSome));
-        assert_eq!(kind("revrangewhilewriting.8mb"), Some(Kind::ReadWhileWriting(KvRead::Reverse)));
+        let reverse = Kind::ReadWhileWriting(KvRead::Reverse, KvWrite::Put);
+        assert_eq!(kind("revrangewhilewriting.8mb"), Some(reverse));
         for text in ["", "fill", "fillseq.", "fillseq2", "Overwrite", "flush.a.b", "drain.B"] {
             assert!(kind(text).is_none(), "{text}");
         }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use plan::KvKeys;
 use serde::{Deserialize, Serialize};
 
 use crate::Random;
@@ -79,8 +80,10 @@ pub(super) enum Fault {
     Damaged,
     /// No writer wrote this version of the value.
     NeverWritten(ValueVersion),
-    /// A newer version had been written before.
+    /// A newer version had been written before, or the key been deleted.
     Lost(ValueVersion),
+    /// The key was deleted, but has a value.
+    Deleted,
     /// A scan returned another key.
     OutOfPlace,
 }
@@ -110,6 +113,7 @@ impl fmt::Display for KeyFault {
                 "key {number} has an outdated value: write {} of writer {} in step {}",
                 version.sequence, version.writer, version.step
             ),
+            Fault::Deleted => write!(f, "key {number} was deleted, but exists"),
             Fault::OutOfPlace => write!(f, "a scan returned another key instead of {number}"),
         }
     }
@@ -252,26 +256,41 @@ impl Data {
         (mask, random.at(version))
     }
 
-    /// Returns the keys that a writer overwrites, in its order.
+    /// Returns the keys that a writer writes or deletes, in its order.
     pub(super) fn choices(&self, step: u32, writer: u32, shape: KeyShape) -> KeyChoices {
+        let numbers = match shape {
+            KeyShape::InOrder => return KeyChoices::InOrder,
+            KeyShape::Uniform => Numbers::Uniform,
+            KeyShape::Scrambled => Numbers::Scrambled(self.scrambled),
+        };
         let path = [u64::from(step), u64::from(writer), WRITES];
         let random = Random::stream(self.seed, &path);
-        KeyChoices { random, chooser: self.chooser(shape) }
+        KeyChoices::Random { random, chooser: KeyChooser { keys: self.keys, numbers } }
     }
 
-    /// Returns a choice of keys with this distribution.
-    pub(super) fn chooser(&self, shape: KeyShape) -> KeyChooser {
-        let scrambled = match shape {
-            KeyShape::Uniform => None,
-            KeyShape::Scrambled => Some(self.scrambled),
+    /// Returns a choice of keys with the distribution of YCSB.
+    pub(super) fn scrambled(&self) -> KeyChooser {
+        KeyChooser { keys: self.keys, numbers: Numbers::Scrambled(self.scrambled) }
+    }
+
+    /// Returns a choice of keys to read.
+    pub(super) fn chooser(&self, keys: KvKeys) -> KeyChooser {
+        let numbers = match keys {
+            KvKeys::Uniform => Numbers::Uniform,
+            KvKeys::Zipfian { exponent } => {
+                Numbers::Scrambled(Zipf::new(KeyChooser::SCRAMBLED, exponent))
+            }
+            KvKeys::Exponential { range } => Numbers::Exponential { range },
         };
-        KeyChooser { keys: self.keys, scrambled }
+        KeyChooser { keys: self.keys, numbers }
     }
 }
 
-/// The distribution of the keys that clients read or overwrite.
+/// The distribution of the keys that clients write or delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum KeyShape {
+    /// One key after the other, from the first one on.
+    InOrder,
     /// All keys are equally frequent.
     Uniform,
     /// That of YCSB: some keys are frequent, scattered over all.
@@ -282,8 +301,18 @@ pub(super) enum KeyShape {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyChooser {
     keys: u64,
-    /// The numbers whose hashes choose keys; `None`: all keys are equally frequent.
-    scrambled: Option<Zipf>,
+    numbers: Numbers,
+}
+
+/// The random numbers that keys follow from.
+#[derive(Clone, Copy, Debug)]
+enum Numbers {
+    /// All keys are equally frequent.
+    Uniform,
+    /// The hashes of these numbers choose keys.
+    Scrambled(Zipf),
+    /// Number `keys * exp(-x)` chooses a key, where `x` is uniform from 0 to `range`.
+    Exponential { range: f64 },
 }
 
 impl KeyChooser {
@@ -291,30 +320,42 @@ impl KeyChooser {
     pub(super) const EXPONENT: f64 = 0.99;
     /// YCSB draws from so many numbers, whatever the number of keys.
     const SCRAMBLED: u64 = 10_000_000_000;
+    /// The factor that scatters exponentially distributed numbers, as in `GetRandomKey` of
+    /// `db_bench`.
+    const FACTOR: u64 = 0x5bd1_e995;
 
     /// Draws a key's number.
     #[inline]
     pub(super) fn draw(&self, random: &mut Random) -> u64 {
-        match &self.scrambled {
-            None => random.below(self.keys),
-            Some(zipf) => hash(zipf.draw(random).cast_signed()).cast_unsigned() % self.keys,
+        match &self.numbers {
+            Numbers::Uniform => random.below(self.keys),
+            Numbers::Scrambled(zipf) => {
+                hash(zipf.draw(random).cast_signed()).cast_unsigned() % self.keys
+            }
+            Numbers::Exponential { range } => {
+                let number = ((-range * random.fraction()).exp() * self.keys as f64) as u64;
+                number.wrapping_mul(Self::FACTOR) % self.keys
+            }
         }
     }
 }
 
-/// The keys that a writer overwrites. Each can be computed without the ones before it, so that a
-/// reader can tell whether a value was ever written.
+/// The keys that a writer writes or deletes. Each can be computed without the ones before it, so
+/// that a reader can tell whether a value was ever written.
 #[derive(Clone, Debug)]
-pub(super) struct KeyChoices {
-    random: Random,
-    chooser: KeyChooser,
+pub(super) enum KeyChoices {
+    InOrder,
+    Random { random: Random, chooser: KeyChooser },
 }
 
 impl KeyChoices {
     /// Returns the number of the key of that write.
     #[inline]
     pub(super) fn get(&self, sequence: u64) -> u64 {
-        self.chooser.draw(&mut self.random.at(sequence))
+        match self {
+            Self::InOrder => sequence,
+            Self::Random { random, chooser } => chooser.draw(&mut random.at(sequence)),
+        }
     }
 }
 

@@ -1,11 +1,30 @@
-//! The writes of earlier steps: which values a reader may see.
+//! The writes of earlier steps: which values a reader may see, and which keys exist.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use super::data::{Data, Fault, KeyShape, ValueVersion};
+use super::deleted::DeletedKeys;
 use crate::Random;
+
+/// The effect of the writes of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Change {
+    /// They give keys new values.
+    #[default]
+    Put,
+    /// They merge new values into keys: the newest counts, as with puts.
+    Merge,
+    /// They delete keys.
+    Delete,
+}
+
+impl Change {
+    fn is_put(&self) -> bool {
+        *self == Self::Put
+    }
+}
 
 /// The writes of one writer in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,11 +35,26 @@ pub(super) struct WriterHistory {
     pub(super) confirmed: u64,
 }
 
+impl WriterHistory {
+    /// Returns the history of a writer that wrote `written` of `begun` times. After a failure
+    /// (unless `is_flawless`), it is unknown which of the writes are in the database. Without one,
+    /// the others were only prepared.
+    pub(super) fn new(begun: u64, written: u64, is_flawless: bool) -> Self {
+        if is_flawless {
+            Self { begun: written, confirmed: written }
+        } else {
+            Self { begun, confirmed: 0 }
+        }
+    }
+}
+
 /// The writes of one step, from which only this crate can read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepWrites {
     pub(super) step: u32,
-    /// The distribution of the overwritten keys.
+    #[serde(default, skip_serializing_if = "Change::is_put")]
+    pub(super) change: Change,
+    /// The distribution of the written keys.
     pub(super) shape: KeyShape,
     pub(super) writers: Vec<WriterHistory>,
     /// The new keys.
@@ -44,6 +78,8 @@ pub(super) struct History {
     load_step: Option<u32>,
     /// The writes of each step, in the order of the steps.
     steps: Vec<StepWrites>,
+    /// The keys that are deleted after these steps.
+    deleted: DeletedKeys,
 }
 
 impl History {
@@ -51,9 +87,13 @@ impl History {
         self.load_step = Some(step);
     }
 
-    /// Returns the history of keys that another process loaded and overwrote.
-    pub(super) fn of_loaded(load_step: u32, steps: Vec<StepWrites>) -> Self {
-        Self { load_step: Some(load_step), steps }
+    /// Returns the history of keys that another process loaded and changed.
+    pub(super) fn of_loaded(data: &Data, load_step: u32, steps: Vec<StepWrites>) -> Self {
+        let mut history = Self { load_step: Some(load_step), ..Self::default() };
+        for writes in steps {
+            history.record_writes(data, writes);
+        }
+        history
     }
 
     /// Returns the step that loaded; `None` if there is none.
@@ -66,8 +106,41 @@ impl History {
         &self.steps
     }
 
-    pub(super) fn record_writes(&mut self, writes: StepWrites) {
+    /// Returns the keys that are deleted.
+    #[inline]
+    pub(super) fn deleted(&self) -> &DeletedKeys {
+        &self.deleted
+    }
+
+    /// Returns the number of keys that certainly exist, of those below `end_key`.
+    pub(super) fn existing(&self, end_key: u64) -> u64 {
+        end_key - self.deleted.count()
+    }
+
+    pub(super) fn record_writes(&mut self, data: &Data, writes: StepWrites) {
+        // Puts bring deleted keys back. Without any, nobody has to know which keys they were.
+        if writes.change == Change::Delete || !self.deleted.is_empty() {
+            self.record_deleted(data, &writes);
+        }
         self.steps.push(writes);
+    }
+
+    fn record_deleted(&mut self, data: &Data, writes: &StepWrites) {
+        for (writer, written) in (0..).zip(&writes.writers) {
+            let choices = data.choices(writes.step, writer, writes.shape);
+            for sequence in 0..written.begun {
+                let number = choices.get(sequence);
+                let is_confirmed = sequence < written.confirmed;
+                match writes.change {
+                    Change::Delete => self.deleted.insert(number, data.keys),
+                    Change::Put | Change::Merge if is_confirmed => self.deleted.remove(number),
+                    Change::Put | Change::Merge => {}
+                }
+            }
+            if written.confirmed < written.begun {
+                self.deleted.set_uncertain();
+            }
+        }
     }
 
     /// Checks that a version of a key was written. `current` are the writes of the current step, if it
@@ -92,7 +165,7 @@ impl History {
             }
         } else {
             let writes = self.steps.iter().find(|writes| writes.step == step);
-            writes.is_some_and(|writes| writes.may_have_begun(version))
+            writes.is_some_and(|writes| writes.may_have_written(version))
                 && self.key_of(data, version) == number
         };
         if was_written { Ok(()) } else { Err(Fault::NeverWritten(version)) }
@@ -109,8 +182,7 @@ impl History {
         data.choices(step, writer, shape).get(sequence)
     }
 
-    /// Returns a random write that is certainly in the database, or was overwritten; `None` if
-    /// there was none.
+    /// Returns a random write or deletion that certainly took place; `None` if there was none.
     pub(super) fn random_write(&self, random: &mut Random) -> Option<ValueVersion> {
         let total: u64 = self.steps.iter().map(StepWrites::confirmed).sum();
         if total == 0 {
@@ -147,8 +219,11 @@ impl History {
 }
 
 impl StepWrites {
-    /// Returns whether the writer may have begun that write.
-    fn may_have_begun(&self, version: ValueVersion) -> bool {
+    /// Returns whether a writer may have written that value.
+    fn may_have_written(&self, version: ValueVersion) -> bool {
+        if self.change == Change::Delete {
+            return false;
+        }
         if version.writer == ValueVersion::INSERTERS {
             return self.inserted.contains(&version.sequence);
         }

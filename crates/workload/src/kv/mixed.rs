@@ -3,7 +3,7 @@
 use engine::{Direction, Error, KeyValueSession, Scan};
 use plan::{KvMix, KvMixRead, KvMixWrite};
 
-use super::data::{self, Fault, KeyChoices, KeyChooser, KeyShape, ValueVersion};
+use super::data::{KeyChoices, KeyChooser, KeyShape, ValueVersion};
 use super::programs::{GET, PUT, SCAN};
 use super::verifier::ReadVerifier;
 use crate::numbers::ClientNumbers;
@@ -67,8 +67,6 @@ pub(super) struct MixedClient<S> {
     /// The choice of a loaded key to overwrite.
     writes: KeyChoices,
     numbers: ClientNumbers,
-    /// The number of keys before the step.
-    existing: u64,
     operation: Operation,
     /// The number of the prepared operation's key.
     number: u64,
@@ -92,23 +90,20 @@ pub(super) struct MixedPart {
     pub(super) client: u32,
     pub(super) random: Random,
     pub(super) numbers: ClientNumbers,
-    /// The number of keys before the step.
-    pub(super) existing: u64,
 }
 
 impl<S: KeyValueSession> MixedClient<S> {
     pub(super) fn new(session: S, part: MixedPart, verifier: ReadVerifier) -> Self {
-        let MixedPart { mix, step, client, random, numbers, existing } = part;
+        let MixedPart { mix, step, client, random, numbers } = part;
         let data = &verifier.data;
         Self {
             session,
             mix,
             random,
-            reads: data.chooser(KeyShape::Scrambled),
-            latest: LatestKeys::new(existing - 1),
+            reads: data.scrambled(),
+            latest: LatestKeys::new(verifier.end_key - 1),
             writes: data.choices(step, client, KeyShape::Scrambled),
             numbers,
-            existing,
             operation: Operation::Get,
             number: 0,
             key: data.key_buffer(),
@@ -181,10 +176,8 @@ impl<S: KeyValueSession> MixedClient<S> {
         Ok(self.verifier.check_value(self.number, value, self.is_sampled).into())
     }
 
-    /// Reads entries, each of which must have the next number. Beyond the keys that existed before the
-    /// step, other clients may insert one number before a smaller one.
     #[inline]
-    fn scan(&mut self) -> Result<Executed, Error> {
+    fn scan(&mut self) -> Result<u64, Error> {
         let scan = Scan {
             from: &self.key,
             direction: Direction::Forward,
@@ -193,29 +186,18 @@ impl<S: KeyValueSession> MixedClient<S> {
             verifies_order: false,
         };
         let verifier = &mut self.verifier;
-        let existing = self.existing;
-        let mut number = self.number;
         let mut rows = 0;
         let mut is_sampled = self.is_sampled;
+        let mut place = verifier.seek(self.number, Direction::Forward);
         let scanned = self.session.scan(scan, |key, value| {
-            let found = data::number_of(key).unwrap_or(0);
-            if number >= existing && found > number {
-                number = found;
-            }
-            if verifier.data.is_key(number, key) {
-                rows += u64::from(verifier.check_value(number, Some(value), is_sampled));
-                is_sampled = false;
-            } else {
-                verifier.record_fault(number, Fault::OutOfPlace);
-            }
-            number += 1;
+            rows += u64::from(verifier.check_entry(&mut place, key, value, is_sampled));
+            is_sampled = false;
         })?;
 
-        let least = self.scan_length.min(existing - self.number);
-        if scanned.entries < least {
-            self.verifier.record_fault(self.number + scanned.entries, Fault::Missing);
+        if scanned.entries < self.scan_length {
+            self.verifier.check_end(place);
         }
-        Ok(Executed::new(rows, (least, self.scan_length)))
+        Ok(rows)
     }
 
     fn put(&mut self) -> Result<(), Error> {
@@ -265,7 +247,7 @@ impl<S: KeyValueSession> Program for MixedClient<S> {
         let mut rows = 1;
         match self.operation {
             Operation::Get => rows = self.get()?,
-            Operation::Scan => return self.scan(),
+            Operation::Scan => rows = self.scan()?,
             Operation::Update => {
                 self.put()?;
                 self.written += 1;
@@ -280,7 +262,7 @@ impl<S: KeyValueSession> Program for MixedClient<S> {
                 self.is_inserted = true;
             }
         }
-        Ok(Executed::new(rows, (1, 1)))
+        Ok(self.verifier.executed(rows))
     }
 
     fn summary(&mut self, _: u64) -> Result<Summary, Error> {

@@ -1,11 +1,12 @@
 //! The key-value sequence: keys and values of fixed size, loaded in order, then read, scanned and
 //! overwritten at random, also while a writer writes at a rate.
 //!
-//! All keys exist after the load, and none is deleted. New keys follow the largest, and none is missing
-//! after a step. So every read has one right answer, except for the version of the value. A value names
-//! its version, and the seed says which key that version was written to.
+//! All keys exist after the load, and it is known which ones later steps delete. New keys follow the
+//! largest, and none is missing after a step. So every read has one right answer, except for the version
+//! of the value. A value names its version, and the seed says which key that version was written to.
 
 mod data;
+mod deleted;
 mod history;
 mod mixed;
 mod programs;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Direction, Durability, Error, KeyFacts, KeyValueSession, Scan};
-use plan::{KvMix, KvMixWrite, KvRead, KvStep, KvStepKind};
+use plan::{KvDelete, KvKeys, KvMix, KvMixWrite, KvRead, KvStep, KvStepKind, KvWrite};
 use serde::{Deserialize, Serialize};
 
 use crate::check::ValueCheck;
@@ -27,11 +28,11 @@ use crate::summary::{ReadSummary, RowNumbers};
 use crate::{Check, Random, Schedule, Summaries, Summary, Task};
 use data::{Data, Fault, KeyFault, KeyShape, NUMBER_BYTES, ValueVersion};
 pub use history::StepWrites;
-use history::{CurrentWrites, History, WriterHistory};
+use history::{Change, CurrentWrites, History, WriterHistory};
 use mixed::{MixedClient, MixedPart};
 pub use mixed::{READ_MODIFY_WRITE, mix_kinds};
-pub use programs::{PUT, read_kind};
-use programs::{Reader, Writer};
+pub use programs::{DELETE, MERGE, PUT, read_kind, write_kind};
+use programs::{Reader, Writer, WriterPart, change_kind};
 use verifier::ReadVerifier;
 
 /// The time between bursts of the writer in a step with readers; `db_bench` writes ten times a
@@ -45,7 +46,7 @@ const SAMPLES: u64 = 3;
 /// The knowledge of the keys between two steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownKeys {
-    /// The number of keys.
+    /// The number after the largest key.
     pub keys: u64,
     /// The number of the step that loaded them, which is in their values.
     pub load_step: u32,
@@ -62,8 +63,8 @@ pub struct Kv {
     seed: u64,
     data: Arc<Data>,
     history: Arc<History>,
-    /// The number of keys that should exist.
-    keys: u64,
+    /// The number after the largest key: loaded keys have the numbers from 0 on, and new ones follow.
+    end_key: u64,
 }
 
 impl Kv {
@@ -82,7 +83,7 @@ impl Kv {
             seed,
             data: Arc::new(data),
             history: Arc::default(),
-            keys: 0,
+            end_key: 0,
         }
     }
 
@@ -103,13 +104,13 @@ impl Kv {
 
     /// Returns the number of keys that should exist now.
     pub fn keys(&self) -> u64 {
-        self.keys
+        self.history.existing(self.end_key)
     }
 
     /// Returns what is known of the keys; `None` before their load.
     pub fn known_keys(&self) -> Option<KnownKeys> {
         let load_step = self.history.load_step()?;
-        Some(KnownKeys { keys: self.keys, load_step, writes: self.history.steps().to_vec() })
+        Some(KnownKeys { keys: self.end_key, load_step, writes: self.history.steps().to_vec() })
     }
 
     /// Takes over what another process knew of the same keys. Returns `false` if it knew others.
@@ -118,8 +119,9 @@ impl Kv {
         if known.keys > self.plan.keys.saturating_add(inserted) {
             return false;
         }
-        self.keys = known.keys;
-        self.history = Arc::new(History::of_loaded(known.load_step, known.writes));
+        self.end_key = known.keys;
+        let history = History::of_loaded(&self.data, known.load_step, known.writes);
+        self.history = Arc::new(history);
         true
     }
 
@@ -132,53 +134,79 @@ impl Kv {
         step: &KvStep,
         connect: impl Fn() -> Result<S, Error>,
     ) -> Result<Vec<Task>, Error> {
+        let connect = || {
+            let mut session = connect()?;
+            if step.sync {
+                session.set_durability(Durability::Machine);
+            }
+            Ok(session)
+        };
         match step.kind {
             KvStepKind::Drain | KvStepKind::Flush => Ok(Vec::new()),
             KvStepKind::FillSeq => {
                 let mut session = connect()?;
                 session.set_durability(Durability::None);
-                let loader = Box::new(Writer::loader(session, &self.data, step.number));
-                Ok(vec![Task::new(0, PUT, Schedule::Closed, loader)?])
+                let part = WriterPart {
+                    is_load: true,
+                    change: Change::Put,
+                    shape: KeyShape::InOrder,
+                    step: step.number,
+                    writer: 0,
+                    quota: Some(self.plan.keys),
+                };
+                Ok(vec![self.writer_task(part, Schedule::Closed, session)?])
             }
-            KvStepKind::Read { read, .. } => self.reader_tasks(step, read, None, &connect),
-            KvStepKind::ReadWhileWriting { read, write_bytes_per_s, .. } => {
+            KvStepKind::Read { read, keys, .. } => {
+                self.reader_tasks(step, read, keys, None, &connect)
+            }
+            KvStepKind::ReadWhileWriting { read, keys, write_bytes_per_s, .. } => {
                 let current = CurrentWrites {
                     step: step.number,
                     shape: KeyShape::Uniform,
                     writers: 1,
                     first_new: None,
                 };
-                let mut tasks = self.reader_tasks(step, read, Some(current), &connect)?;
+                let mut tasks = self.reader_tasks(step, read, keys, Some(current), &connect)?;
 
                 // The only writer has the whole rate.
                 let per_s = write_bytes_per_s as f64 / self.entry_bytes() as f64;
                 let schedule = Schedule::bursts(per_s, BURST);
-                tasks.push(self.writer_task(step, 0, None, schedule, connect()?)?);
+                tasks.push(self.writer_task(writer_part(step, 0, None), schedule, connect()?)?);
                 Ok(tasks)
             }
             KvStepKind::Mixed { mix, .. } => self.mixed_tasks(step, mix, &connect),
             KvStepKind::OverwriteSome { writes } => {
-                // If the writes can't be divided evenly, the first clients write one more each.
-                let clients = u64::from(self.clients);
-                let (each, more) = (writes / clients, writes % clients);
-
-                let mut tasks = Vec::new();
-                for client in 0..self.clients {
-                    let quota = Some(each + u64::from(u64::from(client) < more));
-                    let session = connect()?;
-                    tasks.push(self.writer_task(step, client, quota, Schedule::Closed, session)?);
-                }
-                Ok(tasks)
+                self.writer_tasks(step, self.clients, Some(writes), &connect)
             }
-            KvStepKind::Overwrite { .. } => {
-                let mut tasks = Vec::new();
-                for client in 0..self.clients {
-                    let session = connect()?;
-                    tasks.push(self.writer_task(step, client, None, Schedule::Closed, session)?);
-                }
-                Ok(tasks)
+            KvStepKind::Delete { delete: KvDelete::Random, deletes } => {
+                self.writer_tasks(step, self.clients, Some(deletes), &connect)
             }
+            // Several clients would delete the same keys.
+            KvStepKind::Delete { delete: KvDelete::InOrder, deletes } => {
+                self.writer_tasks(step, 1, Some(deletes), &connect)
+            }
+            KvStepKind::Overwrite { .. } => self.writer_tasks(step, self.clients, None, &connect),
         }
+    }
+
+    /// Returns a writer for each of `clients`. They write `quota` times together, or until the step
+    /// ends.
+    fn writer_tasks<S: KeyValueSession>(
+        &self,
+        step: &KvStep,
+        clients: u32,
+        quota: Option<u64>,
+        connect: &impl Fn() -> Result<S, Error>,
+    ) -> Result<Vec<Task>, Error> {
+        let mut tasks = Vec::new();
+        for client in 0..clients {
+            // If the writes can't be divided evenly, the first clients write one more each.
+            let (place, count) = (u64::from(client), u64::from(clients));
+            let quota = quota.map(|all| all / count + u64::from(place < all % count));
+            let part = writer_part(step, client, quota);
+            tasks.push(self.writer_task(part, Schedule::Closed, connect()?)?);
+        }
+        Ok(tasks)
     }
 
     /// Returns a client that reads and writes for each client.
@@ -192,9 +220,9 @@ impl Kv {
             step: step.number,
             shape: KeyShape::Scrambled,
             writers: self.clients,
-            first_new: (mix.write == KvMixWrite::Insert).then_some(self.keys),
+            first_new: (mix.write == KvMixWrite::Insert).then_some(self.end_key),
         };
-        let before = RowNumbers { next: self.keys, unused: Vec::new() };
+        let before = RowNumbers { next: self.end_key, unused: Vec::new() };
         let numbers = Arc::new(SharedNumbers::new(&before, self.clients));
 
         let mut tasks = Vec::new();
@@ -206,10 +234,8 @@ impl Kv {
                 client,
                 random: Random::stream(self.seed, &path),
                 numbers: ClientNumbers::new(&numbers, &before, client),
-                existing: self.keys,
             };
-            let share = self.plan.verify_share;
-            let verifier = ReadVerifier::new(&self.data, &self.history, Some(current), share);
+            let verifier = self.verifier(Some(current));
             let program = Box::new(MixedClient::new(connect()?, part, verifier));
             tasks.push(Task::new(client, mix_kinds(mix)[0], Schedule::Closed, program)?);
         }
@@ -221,6 +247,7 @@ impl Kv {
         &self,
         step: &KvStep,
         read: KvRead,
+        keys: KvKeys,
         current: Option<CurrentWrites>,
         connect: &impl Fn() -> Result<S, Error>,
     ) -> Result<Vec<Task>, Error> {
@@ -228,25 +255,27 @@ impl Kv {
         for client in 0..self.clients {
             let path = [step.number.into(), client.into(), READS];
             let random = Random::stream(self.seed, &path);
-            let share = self.plan.verify_share;
-            let verifier = ReadVerifier::new(&self.data, &self.history, current, share);
-            let reader = Reader::new(connect()?, &self.plan, read, random, verifier, self.keys);
+            let verifier = self.verifier(current);
+            let reader = Reader::new(connect()?, &self.plan, read, keys, random, verifier);
             tasks.push(Task::new(client, read_kind(read), Schedule::Closed, Box::new(reader))?);
         }
         Ok(tasks)
     }
 
-    /// Returns a task that overwrites random keys, `quota` of them or until the step ends.
+    /// Returns the verifier of a connection. `current` are the writes of the step, if it has any.
+    fn verifier(&self, current: Option<CurrentWrites>) -> ReadVerifier {
+        let share = self.plan.verify_share;
+        ReadVerifier::new(&self.data, &self.history, current, self.end_key, share)
+    }
+
     fn writer_task<S: KeyValueSession>(
         &self,
-        step: &KvStep,
-        client: u32,
-        quota: Option<u64>,
+        part: WriterPart,
         schedule: Schedule,
         session: S,
     ) -> Result<Task, Error> {
-        let writer = Writer::new(session, &self.data, step.number, client, quota);
-        Task::new(client, PUT, schedule, Box::new(writer))
+        let writer = Writer::new(session, &self.data, part);
+        Task::new(part.writer, change_kind(part.change), schedule, Box::new(writer))
     }
 
     /// Applies what the connections of a step did, complete or not, and returns the checks of
@@ -254,53 +283,64 @@ impl Kv {
     pub fn apply(&mut self, step: &KvStep, summaries: &Summaries, is_flawless: bool) -> Vec<Check> {
         let mut writers = Vec::new();
         let mut reads = Vec::new();
-        let mut shape = KeyShape::Uniform;
-        let mut end_key = self.keys;
+        let mut end_key = self.end_key;
         for (_, summary) in summaries {
             match summary {
                 Summary::KeyValueMix(done) => {
                     reads.push(&done.read);
-                    shape = KeyShape::Scrambled;
                     end_key = end_key.max(done.end_key);
-                    writers.push(WriterHistory {
-                        begun: done.begun,
-                        confirmed: if is_flawless { done.written } else { 0 },
-                    });
+                    writers.push(WriterHistory::new(done.begun, done.written, is_flawless));
                 }
                 Summary::KeyValueReads(verified) => reads.push(verified),
                 Summary::KeyValueWrites(wrote) if wrote.is_load => {
-                    self.keys = wrote.written;
+                    self.end_key = wrote.written;
                     end_key = wrote.written;
                     Arc::make_mut(&mut self.history).record_load(step.number);
                 }
-                Summary::KeyValueWrites(wrote) => writers.push(WriterHistory {
-                    begun: wrote.begun,
-                    // After a failure it is unknown which writes are in the database.
-                    confirmed: if is_flawless { wrote.written } else { 0 },
-                }),
+                Summary::KeyValueWrites(wrote) => {
+                    writers.push(WriterHistory::new(wrote.begun, wrote.written, is_flawless));
+                }
                 _ => {}
             }
         }
 
         let checks = check_reads(&reads, &writers);
-        let has_written = end_key > self.keys || writers.iter().any(|writer| writer.begun > 0);
+        let has_written = end_key > self.end_key || writers.iter().any(|writer| writer.begun > 0);
         if has_written {
-            let (step, inserted) = (step.number, self.keys..end_key);
-            let writes = StepWrites { step, shape, writers, inserted };
-            Arc::make_mut(&mut self.history).record_writes(writes);
+            let writes = StepWrites {
+                step: step.number,
+                change: change_of(step.kind),
+                shape: shape_of(step.kind),
+                writers,
+                inserted: self.end_key..end_key,
+            };
+            Arc::make_mut(&mut self.history).record_writes(&self.data, writes);
         }
-        self.keys = end_key;
+        self.end_key = end_key;
         checks
     }
 
     /// Compares the result of a full scan with what should be in the database.
     pub fn check(&self, facts: &KeyFacts) -> Vec<Check> {
+        if let Some(unknown) = self.unknown_keys() {
+            return vec![unknown];
+        }
+
+        let keys = self.keys();
         let mut checks = vec![
-            Check::equal("keys", self.keys, facts.keys),
-            Check::equal("bytes of keys and values", self.keys * self.entry_bytes(), facts.bytes),
+            Check::equal("keys", keys, facts.keys),
+            Check::equal("bytes of keys and values", keys * self.entry_bytes(), facts.bytes),
         ];
         checks.extend(self.check_ends(facts.first.as_deref(), facts.last.as_deref()));
         checks
+    }
+
+    /// Returns why keys can't be counted, if a failed write leaves open which ones exist.
+    fn unknown_keys(&self) -> Option<Check> {
+        let is_known = self.history.deleted().is_certain();
+        let why =
+            "a write of a deleted key, or a deletion, failed, so some keys may or may not exist";
+        (!is_known).then(|| Check::left_out("keys".to_owned(), why))
     }
 
     /// Compares only the smallest and the largest key.
@@ -313,14 +353,17 @@ impl Kv {
         let last = end_key(session, Direction::Reverse, &highest)?;
         session.release();
 
-        Ok(self.check_ends(first.as_deref(), last.as_deref()))
+        match self.unknown_keys() {
+            Some(unknown) => Ok(vec![unknown]),
+            None => Ok(self.check_ends(first.as_deref(), last.as_deref())),
+        }
     }
 
     fn check_ends(&self, first: Option<&[u8]>, last: Option<&[u8]>) -> Vec<Check> {
-        let (smallest, largest) = match self.keys {
-            0 => (None, None),
-            keys => (Some(0), Some(keys - 1)),
-        };
+        let deleted = self.history.deleted();
+        let smallest = Some(deleted.next_existing(0)).filter(|number| *number < self.end_key);
+        let newest = self.end_key.checked_sub(1);
+        let largest = newest.and_then(|newest| deleted.previous_existing(newest));
         vec![
             self.check_end("smallest key", smallest, first),
             self.check_end("largest key", largest, last),
@@ -351,16 +394,15 @@ impl Kv {
         let mut random = Random::stream(self.seed, &[attempt, SAMPLES]);
         let mut key = self.data.key_buffer();
         let mut compared = ValueCheck::default();
-        let samples = if self.keys == 0 { 0 } else { samples };
+        let samples = if self.end_key == 0 { 0 } else { samples };
         for sample in 0..samples {
-            // For half of the samples, a write of the key is known, so that its loss would show.
-            // The other keys are random: keys that were never overwritten are read,
-            // too.
+            // For half of the samples, a write or deletion of the key is known, so that its loss
+            // would show. The other keys are random: those that were never changed are read, too.
             let written =
                 if sample % 2 == 0 { self.history.random_write(&mut random) } else { None };
             let number = match written {
                 Some(write) => self.history.key_of(&self.data, write),
-                None => random.below(self.keys),
+                None => random.below(self.end_key),
             };
 
             self.data.set_key(number, &mut key);
@@ -380,12 +422,52 @@ impl Kv {
         value: Option<&[u8]>,
         written: Option<ValueVersion>,
     ) -> Result<(), Fault> {
-        let found = self.data.version_of(number, value.ok_or(Fault::Missing)?)?;
+        let deleted = self.history.deleted();
+        let is_deleted = deleted.contains(number);
+        let Some(value) = value else {
+            return if is_deleted { Ok(()) } else { Err(Fault::Missing) };
+        };
+        if is_deleted && deleted.is_certain() {
+            return Err(Fault::Deleted);
+        }
+
+        let found = self.data.version_of(number, value)?;
         self.history.check(&self.data, number, found, None)?;
         match written {
             Some(write) if !self.history.is_same_or_newer(found, write) => Err(Fault::Lost(found)),
             _ => Ok(()),
         }
+    }
+}
+
+/// Returns the effect of a step's writes.
+fn change_of(kind: KvStepKind) -> Change {
+    match kind {
+        KvStepKind::Delete { .. } => Change::Delete,
+        KvStepKind::Overwrite { write: KvWrite::Merge, .. }
+        | KvStepKind::ReadWhileWriting { write: KvWrite::Merge, .. } => Change::Merge,
+        _ => Change::Put,
+    }
+}
+
+/// Returns the distribution of the keys that a step writes or deletes.
+fn shape_of(kind: KvStepKind) -> KeyShape {
+    match kind {
+        KvStepKind::Delete { delete: KvDelete::InOrder, .. } => KeyShape::InOrder,
+        KvStepKind::Mixed { .. } => KeyShape::Scrambled,
+        _ => KeyShape::Uniform,
+    }
+}
+
+/// Returns the work of a writer of a step after the load.
+fn writer_part(step: &KvStep, writer: u32, quota: Option<u64>) -> WriterPart {
+    WriterPart {
+        is_load: false,
+        change: change_of(step.kind),
+        shape: shape_of(step.kind),
+        step: step.number,
+        writer,
+        quota,
     }
 }
 

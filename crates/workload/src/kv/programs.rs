@@ -3,15 +3,20 @@
 use std::sync::Arc;
 
 use engine::{Direction, Error, KeyValueSession, Scan};
-use plan::KvRead;
+use plan::{KvKeys, KvRead, KvWrite};
 
-use super::data::{self, Data, Fault, KeyChoices, KeyShape, ValueVersion};
+use super::data::{Data, KeyChoices, KeyChooser, KeyShape, ValueVersion};
+use super::history::Change;
 use super::verifier::ReadVerifier;
 use crate::summary::WriterSummary;
 use crate::{Executed, Next, OpKind, OpRole, Program, Random, Summary};
 
 /// Writes a key and its value.
 pub const PUT: OpKind = OpKind::new("put", OpRole::Put);
+/// Merges a value into a key.
+pub const MERGE: OpKind = OpKind::new("merge", OpRole::Put);
+/// Deletes a key.
+pub const DELETE: OpKind = OpKind::new("delete", OpRole::Delete);
 pub(super) const GET: OpKind = OpKind::new("get", OpRole::Get);
 /// Reads the values of several keys at once.
 const MULTIGET: OpKind = OpKind::new("multiget", OpRole::MultiGet);
@@ -27,57 +32,75 @@ pub const fn read_kind(read: KvRead) -> OpKind {
     }
 }
 
-/// Writes keys: all keys in order, or random keys.
+/// Returns the kind of operation that writes in this way.
+pub const fn write_kind(write: KvWrite) -> OpKind {
+    match write {
+        KvWrite::Put => PUT,
+        KvWrite::Merge => MERGE,
+    }
+}
+
+/// Returns the kind of operation that has this effect.
+pub(super) const fn change_kind(change: Change) -> OpKind {
+    match change {
+        Change::Put => PUT,
+        Change::Merge => MERGE,
+        Change::Delete => DELETE,
+    }
+}
+
+/// The work of one writer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WriterPart {
+    /// The writer loads the keys.
+    pub(super) is_load: bool,
+    pub(super) change: Change,
+    pub(super) shape: KeyShape,
+    pub(super) step: u32,
+    /// The writer's number among those of the step.
+    pub(super) writer: u32,
+    /// The number of writes; `None` means until the step ends.
+    pub(super) quota: Option<u64>,
+}
+
+/// Writes or deletes keys, in order or at random.
 pub(super) struct Writer<S> {
     session: S,
     data: Arc<Data>,
+    part: WriterPart,
     /// The entry to write next.
     key: Vec<u8>,
     value: Vec<u8>,
-    /// The keys to overwrite; `None` if the writer loads all keys.
-    choices: Option<KeyChoices>,
+    choices: KeyChoices,
     /// The version to write next.
     version: ValueVersion,
-    /// The number of writes; `None` means until the step ends.
-    quota: Option<u64>,
     /// The number of writes that succeeded.
     written: u64,
 }
 
 impl<S> Writer<S> {
-    pub(super) fn loader(session: S, data: &Arc<Data>, step: u32) -> Self {
+    pub(super) fn new(session: S, data: &Arc<Data>, part: WriterPart) -> Self {
+        let WriterPart { step, writer, shape, .. } = part;
         Self {
             key: data.key_buffer(),
             value: data.value_buffer(),
+            choices: data.choices(step, writer, shape),
+            version: ValueVersion { step, writer, sequence: 0 },
             data: Arc::clone(data),
-            choices: None,
-            version: ValueVersion { step, writer: 0, sequence: 0 },
-            quota: Some(data.keys),
+            part,
             written: 0,
             session,
-        }
-    }
-
-    /// Returns writer number `writer` of those that overwrite random keys in a step.
-    pub(super) fn new(
-        session: S,
-        data: &Arc<Data>,
-        step: u32,
-        writer: u32,
-        quota: Option<u64>,
-    ) -> Self {
-        Self {
-            choices: Some(data.choices(step, writer, KeyShape::Uniform)),
-            version: ValueVersion { step, writer, sequence: 0 },
-            quota,
-            ..Self::loader(session, data, step)
         }
     }
 }
 
 impl<S: KeyValueSession> Program for Writer<S> {
     fn kinds(&self) -> &'static [OpKind] {
-        &[PUT]
+        match self.part.change {
+            Change::Put => &[PUT],
+            Change::Merge => &[MERGE],
+            Change::Delete => &[DELETE],
+        }
     }
 
     fn begin(&mut self) {
@@ -86,29 +109,32 @@ impl<S: KeyValueSession> Program for Writer<S> {
 
     fn prepare(&mut self) -> Next {
         let sequence = self.version.sequence;
-        if self.quota == Some(sequence) {
+        if self.part.quota == Some(sequence) {
             return Next::Done;
         }
 
-        let number = match &self.choices {
-            None => sequence,
-            Some(choices) => choices.get(sequence),
-        };
+        let number = self.choices.get(sequence);
         self.data.set_key(number, &mut self.key);
-        self.data.set_value(number, self.version, &mut self.value);
+        if self.part.change != Change::Delete {
+            self.data.set_value(number, self.version, &mut self.value);
+        }
         self.version.sequence += 1;
         Next::Ready(0)
     }
 
     fn execute(&mut self) -> Result<Executed, Error> {
-        self.session.put(&self.key, &self.value)?;
+        match self.part.change {
+            Change::Put => self.session.put(&self.key, &self.value)?,
+            Change::Merge => self.session.merge(&self.key, &self.value)?,
+            Change::Delete => self.session.delete(&self.key)?,
+        }
         self.written += 1;
         Ok(Executed::new(1, (1, 1)))
     }
 
     fn summary(&mut self, _: u64) -> Result<Summary, Error> {
         Ok(Summary::KeyValueWrites(WriterSummary {
-            is_load: self.choices.is_none(),
+            is_load: self.part.is_load,
             begun: self.version.sequence,
             written: self.written,
         }))
@@ -120,17 +146,14 @@ pub(super) struct Reader<S> {
     session: S,
     read: KvRead,
     random: Random,
+    chooser: KeyChooser,
     verifier: ReadVerifier,
-    /// The number of keys that exist: those of the load, which it reads, and those inserted later.
-    existing: u64,
     /// The keys of an operation, concatenated.
     keys: Vec<u8>,
     /// The numbers of these keys.
     numbers: Vec<u64>,
     /// The maximum number of entries of a scan.
     scan_length: u64,
-    /// Rows that the operation should read.
-    expected: u64,
     /// The row that is sampled.
     sampled: Option<u64>,
 }
@@ -140,9 +163,9 @@ impl<S: KeyValueSession> Reader<S> {
         session: S,
         plan: &plan::Kv,
         read: KvRead,
+        read_keys: KvKeys,
         random: Random,
         verifier: ReadVerifier,
-        existing: u64,
     ) -> Self {
         let count = match read {
             KvRead::MultiGet => plan.multiget_keys as usize,
@@ -152,13 +175,12 @@ impl<S: KeyValueSession> Reader<S> {
             session,
             read,
             random,
+            chooser: verifier.data.chooser(read_keys),
             keys: verifier.data.key_buffer().repeat(count),
             numbers: vec![0; count],
             scan_length: plan.scan_length.into(),
-            expected: count as u64,
             sampled: None,
             verifier,
-            existing,
         }
     }
 
@@ -191,34 +213,18 @@ impl<S: KeyValueSession> Reader<S> {
             // Each entry is compared with the next number, which is stricter.
             verifies_order: false,
         };
-        // Adding the largest number wraps around, and so subtracts 1.
-        let step = match direction {
-            Direction::Forward => 1,
-            Direction::Reverse => u64::MAX,
-        };
         let verifier = &mut self.verifier;
         let sampled = self.sampled.unwrap_or(u64::MAX);
-        let sizes = (verifier.data.key_size, verifier.data.value_size);
 
         let (mut index, mut rows) = (0, 0);
-        let mut number = self.numbers[0];
+        let mut place = verifier.seek(self.numbers[0], direction);
         let scanned = self.session.scan(scan, |key, value| {
-            // All keys exist, so each entry has the next number. The usual entry is judged by its
-            // number and sizes alone, which is fast.
-            let is_next = data::number_of(key) == Some(number);
-            if is_next && (key.len(), value.len()) == sizes && index != sampled {
-                rows += 1;
-            } else if verifier.data.is_key(number, key) {
-                rows += u64::from(verifier.check_value(number, Some(value), index == sampled));
-            } else {
-                verifier.record_fault(number, Fault::OutOfPlace);
-            }
+            rows += u64::from(verifier.check_entry(&mut place, key, value, index == sampled));
             index += 1;
-            number = number.wrapping_add(step);
         })?;
 
-        if scanned.entries < self.expected {
-            self.verifier.record_fault(number, Fault::Missing);
+        if scanned.entries < self.scan_length {
+            self.verifier.check_end(place);
         }
         Ok(rows)
     }
@@ -241,23 +247,20 @@ impl<S: KeyValueSession> Program for Reader<S> {
         let data = &self.verifier.data;
         let keys = self.keys.chunks_exact_mut(data.key_size);
         for (number, key) in self.numbers.iter_mut().zip(keys) {
-            *number = self.random.below(data.keys);
+            *number = self.chooser.draw(&mut self.random);
             data.set_key(*number, key);
         }
 
         // A scan from near the last key of its direction is short.
-        match self.read {
-            KvRead::Get | KvRead::MultiGet => {}
-            KvRead::Forward => {
-                self.expected = self.scan_length.min(self.existing - self.numbers[0])
-            }
-            KvRead::Reverse => self.expected = self.scan_length.min(self.numbers[0] + 1),
-        }
-
+        let rows = match self.read {
+            KvRead::Get | KvRead::MultiGet => self.numbers.len() as u64,
+            KvRead::Forward => self.scan_length.min(self.verifier.end_key - self.numbers[0]),
+            KvRead::Reverse => self.scan_length.min(self.numbers[0] + 1),
+        };
         let is_sampled = self.verifier.begin(self.random.next_u64());
         self.sampled = match self.read {
             KvRead::Get => is_sampled.then_some(0),
-            _ => is_sampled.then(|| self.random.below(self.expected)),
+            _ => is_sampled.then(|| self.random.below(rows)),
         };
         Next::Ready(0)
     }
@@ -269,7 +272,7 @@ impl<S: KeyValueSession> Program for Reader<S> {
             KvRead::Forward => self.scan(Direction::Forward),
             KvRead::Reverse => self.scan(Direction::Reverse),
         }?;
-        Ok(Executed::new(rows, (self.expected, self.expected)))
+        Ok(self.verifier.executed(rows))
     }
 
     fn summary(&mut self, _: u64) -> Result<Summary, Error> {

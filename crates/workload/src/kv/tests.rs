@@ -15,10 +15,20 @@ fn plan() -> plan::Kv {
     }
 }
 
-const OVERWRITE: KvStepKind = KvStepKind::Overwrite { time: Duration::ZERO };
+const OVERWRITE: KvStepKind = KvStepKind::Overwrite { write: KvWrite::Put, time: Duration::ZERO };
+const MERGE_RANDOM: KvStepKind =
+    KvStepKind::Overwrite { write: KvWrite::Merge, time: Duration::ZERO };
+
+const DELETE_RANDOM: KvStepKind = KvStepKind::Delete { delete: KvDelete::Random, deletes: 900 };
+const DELETE_SEQ: KvStepKind = KvStepKind::Delete { delete: KvDelete::InOrder, deletes: 150 };
 
 fn read(read: KvRead) -> KvStepKind {
-    KvStepKind::Read { read, time: Duration::ZERO }
+    KvStepKind::Read { read, keys: KvKeys::Uniform, time: Duration::ZERO }
+}
+
+fn read_while(write: KvWrite, read: KvRead) -> KvStepKind {
+    let (keys, time) = (KvKeys::Uniform, Duration::ZERO);
+    KvStepKind::ReadWhileWriting { read, keys, write, write_bytes_per_s: 7000, time }
 }
 
 /// A sequence, its engine, and the number of its next step.
@@ -26,6 +36,10 @@ struct Bench {
     kv: Kv,
     memory: Arc<Memory>,
     number: u32,
+    /// No write of the following steps fails.
+    is_flawless: bool,
+    /// The writes of the following steps are synchronous.
+    is_synced: bool,
 }
 
 struct StepResult {
@@ -37,7 +51,8 @@ struct StepResult {
 
 impl Bench {
     fn new(plan: &plan::Kv, seed: u64) -> Self {
-        Self { kv: Kv::new(plan, 3, seed), memory: Arc::default(), number: 0 }
+        let kv = Kv::new(plan, 3, seed);
+        Self { kv, memory: Arc::default(), number: 0, is_flawless: true, is_synced: false }
     }
 
     fn loaded() -> Self {
@@ -47,7 +62,7 @@ impl Bench {
     }
 
     fn tasks(&self, kind: KvStepKind) -> (KvStep, Vec<Task>) {
-        let step = KvStep { number: self.number, name: String::new(), kind };
+        let step = KvStep { number: self.number, name: String::new(), kind, sync: self.is_synced };
         let tasks = self.kv.tasks(&step, || Ok(self.memory.connect())).unwrap();
         (step, tasks)
     }
@@ -73,7 +88,7 @@ impl Bench {
         }
         let summary = |work: &mut Task| (work.client, work.program.summary(0).unwrap());
         let summaries = works.iter_mut().map(summary).collect();
-        let checks = self.kv.apply(&step, &summaries, true);
+        let checks = self.kv.apply(&step, &summaries, self.is_flawless);
         StepResult { checks, works, operations, unexpected }
     }
 
@@ -92,6 +107,19 @@ impl Bench {
 fn failed(checks: &[Check]) -> Vec<&str> {
     let failed = checks.iter().filter(|check| !check.holds);
     failed.map(|check| check.what.as_str()).collect()
+}
+
+/// Reads in every way, and checks that nothing is wrong.
+fn assert_reads_are_right(bench: &mut Bench, when: &str) {
+    for how in READS {
+        let done = bench.step(read(how), 500);
+        assert_eq!((done.unexpected, failed(&done.checks)), (0, vec![]), "{how:?} {when}");
+    }
+    let found = bench.memory.facts();
+    assert_eq!(failed(&bench.kv.check(&found)), [""; 0], "{when}");
+    assert_eq!(bench.kv.keys(), found.keys, "{when}");
+    let values = bench.check_values();
+    assert!(values.holds, "{when}: {}", values.found);
 }
 
 const READS: [KvRead; 4] = [KvRead::Get, KvRead::MultiGet, KvRead::Forward, KvRead::Reverse];
@@ -149,12 +177,7 @@ fn a_reader_may_see_concurrent_writes() {
     let mut bench = Bench::loaded();
     bench.step(OVERWRITE, 500);
     for how in READS {
-        let kind = KvStepKind::ReadWhileWriting {
-            read: how,
-            write_bytes_per_s: 7000,
-            time: Duration::ZERO,
-        };
-        let done = bench.step(kind, 3000);
+        let done = bench.step(read_while(KvWrite::Put, how), 3000);
         assert_eq!((done.operations, done.unexpected), (12_000, 0), "{how:?}");
         assert_eq!(failed(&done.checks), [""; 0], "{how:?}");
         assert_eq!(done.checks[1].what, "newest write that was read");
@@ -397,4 +420,261 @@ fn a_lost_or_damaged_new_key_is_reported() {
     let done = bench.step(mixed("ycsb_d"), 2000);
     let message = format!("the value of key {damaged} is damaged");
     assert!(done.checks[0].found.contains(&message), "{}", done.checks[0].found);
+}
+
+#[test]
+fn deleted_keys_are_missing_until_they_are_written_again() {
+    let mut bench = Bench::loaded();
+    let done = bench.step(DELETE_SEQ, u64::MAX);
+    assert_eq!((done.works.len(), done.operations, bench.kv.keys()), (1, 150, 850));
+    assert!(bench.memory.map().keys().next() == Some(&bench.key(150)));
+    assert_reads_are_right(&mut bench, "after deletes in order");
+
+    let done = bench.step(DELETE_RANDOM, u64::MAX);
+    assert_eq!((done.works.len(), done.operations), (3, 900));
+    assert_eq!(done.works[0].program.kinds()[0].name, "delete");
+    // Of 1000 keys, 900 random ones leave e^-0.9.
+    assert!((300..400).contains(&bench.kv.keys()), "{}", bench.kv.keys());
+    assert_reads_are_right(&mut bench, "after random deletes");
+
+    for how in READS {
+        let done = bench.step(read_while(KvWrite::Put, how), 100);
+        assert_eq!((done.unexpected, failed(&done.checks)), (0, vec![]), "{how:?}");
+    }
+    assert_reads_are_right(&mut bench, "after concurrent writes");
+    bench.step(DELETE_RANDOM, u64::MAX);
+    for (name, _) in KvMix::YCSB {
+        let done = bench.step(mixed(name), 100);
+        assert_eq!((done.unexpected, failed(&done.checks)), (0, vec![]), "{name}");
+        assert_reads_are_right(&mut bench, name);
+    }
+}
+
+#[test]
+fn deleted_keys_are_known_to_another_process() {
+    let mut bench = Bench::loaded();
+    for kind in [DELETE_SEQ, DELETE_RANDOM] {
+        bench.step(kind, u64::MAX);
+        bench.step(OVERWRITE, 50);
+    }
+    let known = bench.kv.known_keys().unwrap();
+    let mut other = Kv::new(&plan(), 3, 1);
+    assert!(other.restore(known));
+    assert_eq!(other.keys(), bench.kv.keys());
+    bench.kv = other;
+    assert_reads_are_right(&mut bench, "in another process");
+}
+
+#[test]
+fn every_reader_reports_a_lost_deletion() {
+    for how in READS {
+        let mut bench = Bench::loaded();
+        let before = bench.memory.map().clone();
+        bench.step(DELETE_RANDOM, u64::MAX);
+        *bench.memory.map() = before;
+
+        let done = bench.step(read(how), 200);
+        assert!(done.unexpected > 100, "{how:?}: {}", done.unexpected);
+        assert_eq!(failed(&done.checks), ["values read"], "{how:?}");
+        assert!(
+            done.checks[0].found.contains("was deleted, but exists"),
+            "{}",
+            done.checks[0].found
+        );
+        let found = bench.check_values();
+        assert!(!found.holds && found.found.contains("was deleted, but exists"), "{}", found.found);
+        let counted = bench.kv.check(&bench.memory.facts());
+        assert!(failed(&counted).starts_with(&["keys", "bytes of keys and values"]));
+    }
+}
+
+/// One key alone is enough: the one that a scan should have skipped, or should not have skipped.
+#[test]
+fn a_scan_reports_one_key_too_many_or_too_few_among_deleted_ones() {
+    for how in [KvRead::Forward, KvRead::Reverse] {
+        for revives in [true, false] {
+            let mut bench = Bench::loaded();
+            let before = bench.memory.map().clone();
+            let kind = KvStepKind::Delete { delete: KvDelete::InOrder, deletes: 990 };
+            bench.step(kind, u64::MAX);
+            let key = bench.key(if revives { 500 } else { 995 });
+            let message = if revives {
+                bench.memory.map().insert(key.clone(), before[&key].clone());
+                "key 500 was deleted, but exists"
+            } else {
+                bench.memory.map().remove(&key);
+                "a scan returned another key instead of 995"
+            };
+
+            let done = bench.step(read(how), 300);
+            let missing = "key 995 is missing";
+            let found = &done.checks[0].found;
+            assert!(found.contains(message) || !revives && found.contains(missing), "{found}");
+        }
+    }
+}
+
+#[test]
+fn an_old_value_of_a_deleted_key_is_reported_while_others_write() {
+    let mut bench = Bench::loaded();
+    let before = bench.memory.map().clone();
+    bench.step(DELETE_RANDOM, u64::MAX);
+    *bench.memory.map() = before;
+    let done = bench.step(read_while(KvWrite::Put, KvRead::Get), 200);
+    assert!(done.checks[0].found.contains("has an outdated value"), "{}", done.checks[0].found);
+}
+
+#[test]
+fn keys_are_not_counted_after_a_deletion_that_failed() {
+    let mut bench = Bench::loaded();
+    let before = bench.memory.map().clone();
+    bench.is_flawless = false;
+    bench.step(DELETE_RANDOM, u64::MAX);
+    // Any of the keys may exist or not.
+    for (place, (key, value)) in before.into_iter().enumerate() {
+        if place % 2 == 0 {
+            bench.memory.map().insert(key, value);
+        }
+    }
+    let checks = bench.kv.check(&bench.memory.facts());
+    assert!(checks.len() == 1 && checks[0].left_out.is_some(), "{checks:?}");
+    for how in READS {
+        let done = bench.step(read(how), 500);
+        assert_eq!((done.unexpected, failed(&done.checks)), (0, vec![]), "{how:?}");
+    }
+    assert!(bench.check_values().holds);
+}
+
+const DRAWS: u32 = 1_000_000;
+
+/// Returns the number of reads of each of 1000 keys, of a million reads.
+fn read_counts(keys: KvKeys, purpose: u64) -> Vec<u32> {
+    let data = Data::new(1, 1000, 20, 100, 0.5);
+    let chooser = data.chooser(keys);
+    let mut random = Random::stream(9, &[purpose]);
+    let mut counts = vec![0; 1000];
+    for _ in 0..DRAWS {
+        counts[chooser.draw(&mut random) as usize] += 1;
+    }
+    counts
+}
+
+/// Asserts that the counts fit these expected ones: a chi-square below four standard deviations
+/// more than the mean.
+fn assert_fit(counts: &[u32], expected: &[f64]) {
+    let (mut chi_square, mut freedom) = (0.0, -1.0);
+    for (&count, &expected) in counts.iter().zip(expected) {
+        if expected == 0.0 {
+            assert_eq!(count, 0);
+            continue;
+        }
+        chi_square += (f64::from(count) - expected).powi(2) / expected;
+        freedom += 1.0;
+    }
+    assert!(chi_square < freedom + 4.0 * f64::sqrt(2.0 * freedom), "{chi_square} {freedom}");
+}
+
+#[test]
+fn uniform_reads_have_equal_shares() {
+    assert_fit(&read_counts(KvKeys::Uniform, 0), &[1000.0; 1000]);
+}
+
+/// Number n is drawn if `1000 exp(-x)` is from n to n + 1, where x is uniform from 0 to the range.
+#[test]
+fn exponential_reads_have_the_shares_of_db_bench() {
+    for range in [2.0, 5.0, 12.0] {
+        let smallest = 1000.0 * f64::exp(-range);
+        let place_of = |number: f64| number.max(smallest).ln();
+        let mut expected = vec![0.0; 1000];
+        for number in 0..1000_u64 {
+            let key = (number * 0x5bd1_e995 % 1000) as usize;
+            let width = place_of(number as f64 + 1.0) - place_of(number as f64);
+            expected[key] += f64::from(DRAWS) * width / range;
+        }
+        assert_fit(&read_counts(KvKeys::Exponential { range }, range as u64), &expected);
+    }
+}
+
+#[test]
+fn zipfian_reads_have_the_shares_of_the_mixes() {
+    let counts = read_counts(KvKeys::Zipfian { exponent: 0.99 }, 1);
+    let data = Data::new(1, 1000, 20, 100, 0.5);
+    let choices = data.choices(2, 0, KeyShape::Scrambled);
+    let mut others = vec![0_u32; 1000];
+    for sequence in 0..DRAWS {
+        others[choices.get(sequence.into()) as usize] += 1;
+    }
+    // Both have as many draws, so their difference has twice the variance of one.
+    let pairs = counts.iter().zip(&others).map(|(&one, &other)| (f64::from(one), f64::from(other)));
+    let chi_square: f64 = pairs.map(|(one, other)| (one - other).powi(2) / (one + other)).sum();
+    assert!(chi_square < 999.0 + 4.0 * f64::sqrt(2.0 * 999.0), "{chi_square}");
+
+    // The sum of n^-1.5 is 2.612.
+    let most = *read_counts(KvKeys::Zipfian { exponent: 1.5 }, 2).iter().max().unwrap();
+    let share = f64::from(most) / f64::from(DRAWS);
+    assert!((share - 1.0 / 2.612).abs() < 0.005, "{share}");
+}
+
+#[test]
+fn skewed_reads_are_checked() {
+    for keys in [KvKeys::Zipfian { exponent: 0.99 }, KvKeys::Exponential { range: 5.0 }] {
+        for read in READS {
+            let mut bench = Bench::loaded();
+            let kind = KvStepKind::Read { read, keys, time: Duration::ZERO };
+            let done = bench.step(kind, 500);
+            assert_eq!((done.operations, done.unexpected), (1500, 0), "{read:?}");
+            bench.memory.map().values_mut().for_each(|value| value[20] ^= 1);
+            let done = bench.step(kind, 500);
+            assert_eq!(failed(&done.checks), ["values read"], "{read:?}");
+        }
+    }
+}
+
+#[test]
+fn synchronous_steps_ask_each_writer_for_durability() {
+    let mut bench = Bench::loaded();
+    let asked = |bench: &Bench| std::mem::take(&mut *bench.memory.durability.lock().unwrap());
+    assert_eq!(asked(&bench), [Durability::None]);
+    bench.step(OVERWRITE, 10);
+    assert_eq!(asked(&bench), []);
+    bench.is_synced = true;
+    for kind in [OVERWRITE, DELETE_RANDOM, mixed("ycsb_a")] {
+        bench.step(kind, 10);
+        assert_eq!(asked(&bench), [Durability::Machine; 3], "{kind:?}");
+    }
+}
+
+#[test]
+fn merged_values_are_those_that_reads_find() {
+    let mut bench = Bench::loaded();
+    bench.step(DELETE_SEQ, u64::MAX);
+    let done = bench.step(MERGE_RANDOM, 500);
+    assert_eq!(done.works[0].program.kinds()[0].name, "merge");
+    assert_reads_are_right(&mut bench, "after merges");
+    for how in READS {
+        let done = bench.step(read_while(KvWrite::Merge, how), 500);
+        assert_eq!((done.unexpected, failed(&done.checks)), (0, vec![]), "{how:?}");
+        assert_eq!(done.works[3].program.kinds()[0].name, "merge");
+    }
+    assert_reads_are_right(&mut bench, "after concurrent merges");
+}
+
+#[test]
+fn lost_and_wrongly_merged_values_are_reported() {
+    let mut bench = Bench::loaded();
+    bench.step(MERGE_RANDOM, 1000);
+    let before = bench.memory.map().clone();
+    bench.step(MERGE_RANDOM, 1000);
+    assert!(bench.check_values().holds);
+
+    // The operator took the oldest value.
+    let after = std::mem::replace(&mut *bench.memory.map(), before);
+    let lost = bench.check_values();
+    assert!(!lost.holds && lost.found.contains("outdated value"), "{}", lost.found);
+
+    // The operator appended one value to the other.
+    *bench.memory.map() = after;
+    bench.memory.map().values_mut().for_each(|value| value.extend_from_within(..));
+    let done = bench.step(read(KvRead::Get), 100);
+    assert!(done.checks[0].found.contains("has 100 bytes"), "{}", done.checks[0].found);
 }

@@ -3,8 +3,11 @@
 
 use std::sync::Arc;
 
-use super::data::{Data, Fault, KeyFault};
+use engine::Direction;
+
+use super::data::{self, Data, Fault, KeyFault};
 use super::history::{CurrentWrites, History};
+use crate::Executed;
 use crate::summary::ReadSummary;
 
 /// Verifies the values that a reader reads, and counts faults.
@@ -13,6 +16,8 @@ pub(super) struct ReadVerifier {
     history: Arc<History>,
     /// The writes of the current step, if it has any.
     current: Option<CurrentWrites>,
+    /// The number after the largest key before the step.
+    pub(super) end_key: u64,
     /// An operation is sampled if its 64 random bits are below this.
     below: u64,
     /// The sampled value of the last operation, and its key's number.
@@ -21,9 +26,40 @@ pub(super) struct ReadVerifier {
     /// Values that were compared.
     verified: u64,
     wrong: u64,
+    /// The wrong ones before the prepared operation.
+    wrong_before: u64,
     first: Option<KeyFault>,
     /// The number after the newest write of this step's first writer that was read.
     seen_end: u64,
+}
+
+/// The knowledge of whether a key exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    Exists,
+    Deleted,
+    /// It was deleted, and a write may have brought it back.
+    Unknown,
+}
+
+/// The place of a scan among the keys that it should find.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScanPlace {
+    direction: Direction,
+    /// The next key that certainly exists; `None` after the last one.
+    next: Option<u64>,
+    /// The end of the scanned keys: no key on the other side of it follows. `None` after key 0.
+    from: Option<u64>,
+}
+
+impl ScanPlace {
+    /// Returns whether `number` comes before `other` in this direction.
+    fn is_before(&self, number: u64, other: u64) -> bool {
+        match self.direction {
+            Direction::Forward => number < other,
+            Direction::Reverse => number > other,
+        }
+    }
 }
 
 impl ReadVerifier {
@@ -31,11 +67,13 @@ impl ReadVerifier {
         data: &Arc<Data>,
         history: &Arc<History>,
         current: Option<CurrentWrites>,
+        end_key: u64,
         share: f64,
     ) -> Self {
         Self {
             history: Arc::clone(history),
             current,
+            end_key,
             // Saturates: a share of 1 samples all but one in 2^64.
             below: (share * 2_f64.powi(64)) as u64,
             value: data.value_buffer(),
@@ -43,6 +81,7 @@ impl ReadVerifier {
             number: None,
             verified: 0,
             wrong: 0,
+            wrong_before: 0,
             first: None,
             seen_end: 0,
         }
@@ -53,11 +92,32 @@ impl ReadVerifier {
     #[inline]
     pub(super) fn begin(&mut self, bits: u64) -> bool {
         self.compare();
+        self.wrong_before = self.wrong;
         bits < self.below
     }
 
-    /// Checks that a value exists and has the right length; keeps a sampled one for
-    /// [`compare`](Self::compare).
+    /// Returns the result of an operation that found `rows` right keys.
+    #[inline]
+    pub(super) fn executed(&self, rows: u64) -> Executed {
+        let is_expected = self.wrong == self.wrong_before;
+        Executed { rows, is_expected, is_rolled_back: false }
+    }
+
+    #[inline]
+    fn presence(&self, number: u64) -> Presence {
+        let deleted = self.history.deleted();
+        if !deleted.contains(number) {
+            Presence::Exists
+        } else if self.current.is_some() || !deleted.is_certain() {
+            Presence::Unknown
+        } else {
+            Presence::Deleted
+        }
+    }
+
+    /// Checks that a key that exists has a value of the right length, and that a deleted one has
+    /// none; keeps a sampled value for [`compare`](Self::compare). Returns whether there is a right
+    /// value.
     #[inline]
     pub(super) fn check_value(
         &mut self,
@@ -65,7 +125,9 @@ impl ReadVerifier {
         value: Option<&[u8]>,
         is_sampled: bool,
     ) -> bool {
+        let presence = self.presence(number);
         match value {
+            Some(_) if presence == Presence::Deleted => self.record_fault(number, Fault::Deleted),
             Some(value) if value.len() == self.data.value_size => {
                 if is_sampled {
                     self.value.copy_from_slice(value);
@@ -75,7 +137,97 @@ impl ReadVerifier {
                 true
             }
             Some(value) => self.record_fault(number, Fault::Length(value.len() as u64)),
-            None => self.record_fault(number, Fault::Missing),
+            None if presence == Presence::Exists => self.record_fault(number, Fault::Missing),
+            None => false,
+        }
+    }
+
+    /// Returns the place of a scan that seeks this key.
+    #[inline]
+    pub(super) fn seek(&self, number: u64, direction: Direction) -> ScanPlace {
+        let mut place = ScanPlace { direction, next: None, from: Some(number) };
+        place.next = self.next_existing(place);
+        place
+    }
+
+    /// Returns the first key from a place on that certainly exists.
+    #[inline]
+    fn next_existing(&self, place: ScanPlace) -> Option<u64> {
+        let from = place.from?;
+        let deleted = self.history.deleted();
+        match place.direction {
+            Direction::Forward => {
+                Some(deleted.next_existing(from)).filter(|next| *next < self.end_key)
+            }
+            Direction::Reverse => deleted.previous_existing(from),
+        }
+    }
+
+    /// Moves a place behind a key.
+    #[inline]
+    fn pass(&self, place: &mut ScanPlace, number: u64) {
+        place.from = match place.direction {
+            Direction::Forward => number.checked_add(1),
+            Direction::Reverse => number.checked_sub(1),
+        };
+        place.next = self.next_existing(*place);
+    }
+
+    /// Checks the next entry of a scan: no key may be missing before it, and none be deleted. The
+    /// usual entry is judged by its number and sizes alone, which is fast. Returns whether the entry
+    /// is right.
+    #[inline]
+    pub(super) fn check_entry(
+        &mut self,
+        place: &mut ScanPlace,
+        key: &[u8],
+        value: &[u8],
+        is_sampled: bool,
+    ) -> bool {
+        let sizes = (self.data.key_size, self.data.value_size);
+        if let Some(next) = place.next
+            && data::number_of(key) == Some(next)
+            && (key.len(), value.len()) == sizes
+            && !is_sampled
+        {
+            self.pass(place, next);
+            return true;
+        }
+        self.check_unusual_entry(place, key, value, is_sampled)
+    }
+
+    fn check_unusual_entry(
+        &mut self,
+        place: &mut ScanPlace,
+        key: &[u8],
+        value: &[u8],
+        is_sampled: bool,
+    ) -> bool {
+        let expected = place.next.or(place.from).unwrap_or_default();
+        let number = data::number_of(key).filter(|number| self.data.is_key(*number, key));
+        let (Some(number), Some(from)) = (number, place.from) else {
+            return self.record_fault(expected, Fault::OutOfPlace);
+        };
+
+        // Other clients may insert one new key before a smaller one.
+        let is_new = number >= self.end_key;
+        let may_be_new = self.current.is_some_and(|current| current.first_new.is_some());
+        if place.is_before(number, from) || is_new && !may_be_new {
+            return self.record_fault(expected, Fault::OutOfPlace);
+        }
+
+        let skipped = place.next.filter(|next| place.is_before(*next, number));
+        self.pass(place, number);
+        match skipped {
+            Some(skipped) => self.record_fault(skipped, Fault::OutOfPlace),
+            None => self.check_value(number, Some(value), is_sampled),
+        }
+    }
+
+    /// Checks that no key is left after a scan that found fewer entries than it may return.
+    pub(super) fn check_end(&mut self, place: ScanPlace) {
+        if let Some(next) = place.next {
+            self.record_fault(next, Fault::Missing);
         }
     }
 
@@ -92,7 +244,13 @@ impl ReadVerifier {
     fn check(&mut self, number: u64) -> Result<(), Fault> {
         let version = self.data.version_of(number, &self.value)?;
         self.history.check(&self.data, number, version, self.current)?;
-        if self.current.is_some_and(|current| (current.step, 0) == (version.step, version.writer)) {
+
+        let is_current = self.current.is_some_and(|current| current.step == version.step);
+        let deleted = self.history.deleted();
+        if deleted.is_certain() && deleted.contains(number) && !is_current {
+            return Err(Fault::Lost(version));
+        }
+        if is_current && version.writer == 0 {
             self.seen_end = self.seen_end.max(version.sequence + 1);
         }
         Ok(())

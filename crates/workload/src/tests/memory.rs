@@ -53,6 +53,9 @@ impl KeyValueSession for Client {
         self.memory.map().insert(key.into(), value.into());
         Ok(())
     }
+    fn merge(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.put(key, value)
+    }
     fn delete(&mut self, key: &[u8]) -> Result<(), Error> {
         self.memory.map().remove(key);
         Ok(())

@@ -29,8 +29,8 @@ pub use semver::Version;
 pub(crate) use statistics::{add_stall_totals, levels};
 
 use crate::contract::{
-    Capabilities, Engine, KeyValueEngine, KeyValueLibrary, LibraryConfig, Observer, SettleLimits,
-    Settled, Storage, UnknownOption, durability_setting,
+    Capabilities, Engine, KeyValueEngine, KeyValueLibrary, Lacking, LibraryConfig, Observer,
+    SettleLimits, Settled, Storage, UnknownOption, durability_setting,
 };
 use crate::error::{Error, ErrorClass, SetupError};
 use crate::local::log::LogParser;
@@ -52,6 +52,8 @@ pub struct RocksDb {
     set: Vec<OptionEntry>,
     not_applicable: Vec<String>,
     durability: Durability,
+    /// The database has the merge operator that sessions need.
+    can_merge: bool,
 }
 
 impl RocksDb {
@@ -100,6 +102,7 @@ impl RocksDb {
         let database = directory.join(DATABASE);
         let wal = directory.join(WAL);
         let mut entries = entries_of(library, config)?;
+        let can_merge = config.merges && add_merge_operator(library, &mut entries)?;
 
         // Separate from the tables, so that the sizes of both are known.
         let place = wal.display().to_string();
@@ -134,6 +137,7 @@ impl RocksDb {
             set: entries,
             not_applicable,
             durability: config.durability,
+            can_merge,
         })
     }
 
@@ -175,6 +179,10 @@ impl KeyValueEngine for RocksDb {
 
     fn left_out_options(&self) -> &[String] {
         &self.not_applicable
+    }
+
+    fn lacks(&self) -> Lacking {
+        Lacking { merges: !self.can_merge, ..Lacking::default() }
     }
 }
 
@@ -325,6 +333,8 @@ impl Engine for RocksDb {
 
 /// The property with the size of the block cache; absent without a cache.
 const CACHE_CAPACITY: &CStr = c"rocksdb.block-cache-capacity";
+/// The option with the operator that combines merged values.
+const MERGE_OPERATOR: &str = "merge_operator";
 /// The library's per-thread counters, which each connection turns off.
 const PERF_LEVEL: &str = "perf_level";
 /// The folder of the database in a data directory, separate from assay's marker.
@@ -396,6 +406,30 @@ fn entries_of(library: &Library, config: &LibraryConfig) -> Result<Vec<OptionEnt
     options::entries(file.as_ref(), &config.set, &library.defaults).map_err(|what| {
         SetupError::config(what, "write options as in the OPTIONS file of a RocksDB database")
     })
+}
+
+/// Adds the operator that makes the newest of several merged values count. Returns false if the
+/// version has no name for it, so that it can't be set.
+fn add_merge_operator(
+    library: &Library,
+    entries: &mut Vec<OptionEntry>,
+) -> Result<bool, SetupError> {
+    let mut others = entries.iter().filter(|entry| !entry.is_table);
+    match others.find(|entry| entry.name == MERGE_OPERATOR) {
+        None => {
+            let entry = OptionEntry::new(false, MERGE_OPERATOR, "put");
+            let is_known = Options::new(library.api).with(&entry.text()).is_ok();
+            if is_known {
+                entries.push(entry);
+            }
+            Ok(is_known)
+        }
+        Some(entry) if matches!(entry.value.as_str(), "put" | "PutOperator") => Ok(true),
+        Some(entry) => Err(SetupError::config(
+            format!("{}: the steps that merge need the operator `put`", entry.shown()),
+            "remove the option, or the steps that merge",
+        )),
+    }
 }
 
 /// Returns the library's options for the config, and the options that it does not know, which are

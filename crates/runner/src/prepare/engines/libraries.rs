@@ -54,6 +54,8 @@ pub fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<LibraryC
         unknown,
         statistics: config.statistics,
         durability: config.durability,
+        // Whoever starts the target knows its workload.
+        merges: false,
     };
 
     if config.load.is_empty() {

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use engine::{KeyValueEngine, Table};
-use plan::{Checks, KvRead, KvStepKind};
+use plan::{Checks, KvDelete, KvRead, KvStepKind};
 use record::{Step, StepKind};
 use workload::kv::{self, Kv};
 use workload::{Check, DataState, Summaries, Task};
@@ -45,7 +45,12 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
 
     fn not_applicable(&self, step: usize) -> Option<String> {
         let lacks = self.database.lacks();
-        let what = match self.kind(step) {
+        let kind = self.kind(step);
+        let what = match kind {
+            _ if lacks.merges && kind.merges() => "merges",
+            _ if lacks.synced_writes && self.workload.plan().steps[step].sync => {
+                "writes that survive a crash of the machine"
+            }
             KvStepKind::Read { read, .. } | KvStepKind::ReadWhileWriting { read, .. } => match read
             {
                 KvRead::MultiGet if lacks.reads_of_several => "reads of several keys",
@@ -55,6 +60,7 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
             KvStepKind::Mixed { mix, .. } if mix.only_reads() => return None,
             KvStepKind::Overwrite { .. }
             | KvStepKind::OverwriteSome { .. }
+            | KvStepKind::Delete { delete: KvDelete::Random, .. }
             | KvStepKind::Mixed { .. }
                 if lacks.concurrent_writers && self.workload.clients() > 1 =>
             {
@@ -73,9 +79,9 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
 
         let (kind, main_operation) = match self.kind(step) {
             KvStepKind::Drain | KvStepKind::Flush => return,
-            KvStepKind::FillSeq
-            | KvStepKind::OverwriteSome { .. }
-            | KvStepKind::Overwrite { .. } => (StepKind::Load, kv::PUT),
+            KvStepKind::FillSeq | KvStepKind::OverwriteSome { .. } => (StepKind::Load, kv::PUT),
+            KvStepKind::Overwrite { write, .. } => (StepKind::Load, kv::write_kind(write)),
+            KvStepKind::Delete { .. } => (StepKind::Query, kv::DELETE),
             KvStepKind::Read { read, .. } | KvStepKind::ReadWhileWriting { read, .. } => {
                 (StepKind::Query, kv::read_kind(read))
             }
@@ -94,6 +100,7 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
         match self.kind(step) {
             KvStepKind::FillSeq => self.workload.plan().keys,
             KvStepKind::OverwriteSome { writes } => writes,
+            KvStepKind::Delete { deletes, .. } => deletes,
             _ => 0,
         }
     }
@@ -105,8 +112,8 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
     }
 
     fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check> {
-        let is_flawless =
-            none_failed(totals, kv::PUT) && none_failed(totals, kv::READ_MODIFY_WRITE);
+        let writes = [kv::PUT, kv::MERGE, kv::READ_MODIFY_WRITE, kv::DELETE];
+        let is_flawless = writes.into_iter().all(|kind| none_failed(totals, kind));
         self.done = step as u64 + 1;
         let step = self.workload.plan().steps[step].clone();
         self.workload.apply(&step, summaries, is_flawless)

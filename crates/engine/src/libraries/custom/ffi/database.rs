@@ -131,6 +131,8 @@ impl Api {
                 reverse_scans: table.features & abi::REVERSE_SCANS == 0,
                 reads_of_several: table.get_several.is_none(),
                 concurrent_writers: table.writers_max == 1,
+                synced_writes: table.durabilities & abi::SURVIVES_MACHINE == 0,
+                merges: true,
             },
             writers_max: if table.writers_max == 0 { u32::MAX } else { table.writers_max },
             write,

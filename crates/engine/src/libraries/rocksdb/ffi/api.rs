@@ -99,6 +99,7 @@ functions! {
         writebatch_clear: fn(Opaque);
         writebatch_count: fn(Opaque) -> c_int;
         writebatch_put: fn(Opaque, *const c_char, usize, *const c_char, usize);
+        writebatch_merge: fn(Opaque, *const c_char, usize, *const c_char, usize);
         writebatch_delete: fn(Opaque, *const c_char, usize);
         write: fn(Opaque, Opaque, Opaque, Failure);
 

@@ -189,6 +189,20 @@ impl KeyValueSession for RocksSession {
         check(self.api, failure)
     }
 
+    #[inline]
+    fn merge(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        let (key_start, value_start) = (key.as_ptr().cast(), value.as_ptr().cast());
+        let batch = self.single.raw;
+        let mut failure = null_mut();
+        // SAFETY: the database is held open; the batch is this session's and copies key and value.
+        unsafe {
+            (self.api.writebatch_clear)(batch);
+            (self.api.writebatch_merge)(batch, key_start, key.len(), value_start, value.len());
+            (self.api.write)(self.raw, self.write.raw, batch, &mut failure);
+        }
+        check(self.api, failure)
+    }
+
     /// Deletes a key. The library does not check that it exists.
     #[inline]
     fn delete(&mut self, key: &[u8]) -> Result<(), Error> {
