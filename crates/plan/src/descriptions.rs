@@ -207,8 +207,8 @@ descriptions! {
     "workload.kv" {
         "steps"
             => "any list of these, `drain`, `revrange`, `multireadwhilewriting`, `mergerandom`, \
-                `readwhilemerging` and other `*whilemerging`, `deleteseq`, `deleterandom`, and \
-                `ycsb_a` to `ycsb_f`, `fillseq` first; a suffix repeats one: `overwrite.2`";
+                `readwhilemerging` and other `*whilemerging`, `deleteseq`, `deleterandom`, `mixgraph`, \
+                and `ycsb_a` to `ycsb_f`, `fillseq` first; a suffix repeats one: `overwrite.2`";
         "keys"
             => "keys that `fillseq` writes";
         "key-size" "value-size"
@@ -221,10 +221,10 @@ descriptions! {
         "read-time"
             => "how long each read-only step runs";
         "read-write-time"
-            => "how long each `*whilewriting`, `*whilemerging`, `overwrite`, `mergerandom` and \
-                `ycsb_*` runs";
+            => "how long each `*whilewriting`, `*whilemerging`, `overwrite`, `mergerandom`, \
+                `mixgraph` and `ycsb_*` runs";
         "read-keys"
-            => "the keys that steps read, except `ycsb_*`: `\"zipfian(0.99)\"` has the distribution \
+            => "the keys that steps read, except `mixgraph` and `ycsb_*`: `\"zipfian(0.99)\"` has the distribution \
                 of `ycsb_*`, and `\"exponential(15)\"` that of `db_bench --read_random_exp_range`";
         "sync"
             => "whether each write is on the disk before it returns, whatever the config's \
@@ -245,7 +245,7 @@ descriptions! {
         "step.\"NAME\"" or ""
             => "for one step: `time`, `write-rate` (of `*while*`), `read-keys`, `sync`, \
                 `writes` (of `overwritesome`) and `deletes` (of `delete*`), both by default a tenth \
-                of `keys`";
+                of `keys`; `mixgraph` has [more](method.md#mixgraph)";
     }
     "workload.sysbench" {
         "tables"

@@ -300,6 +300,38 @@ fn values_are_merged_on_each_library() {
 }
 
 #[test]
+fn a_mixgraph_runs_on_each_library_and_is_checked() {
+    let Some((place, libraries)) = place_with_libraries() else {
+        return;
+    };
+
+    let steps =
+        ["fillseq", "flush", "mixgraph", "mixgraph.2", "fwdrange", "deleterandom", "mixgraph.3"];
+    let more = "verify-share = 1.0\nstep.\"mixgraph.2\".model = \"all_random\"\n\
+                step.mixgraph.mix = [0.4, 0.3, 0.3]";
+    let plan = sequence(20_000, &steps, more) + &builds(&libraries);
+    let ended = place.run(&plan, &[]).expect_code(0);
+    let shown = Shown::read(&place, &ended.run_directory());
+    shown.assert_all_valid();
+
+    for library in 0..libraries.len() {
+        let row = shown.row(&format!("b{library}.small"), "mixgraph");
+        let count = |kind: &str| {
+            let operations = &row["ops"][kind];
+            assert_eq!(operations["failed"], 0, "{row}");
+            number(&operations["count"])
+        };
+        let (gets, puts, scans) = (count("get"), count("put"), count("scan"));
+        let all = gets + puts + scans;
+        for (found, share) in [(gets, 0.4), (puts, 0.3), (scans, 0.3)] {
+            // Five standard deviations.
+            let deviation = f64::sqrt(share * (1.0 - share) / all);
+            assert!((found / all - share).abs() < 5.0 * deviation, "{row}");
+        }
+    }
+}
+
+#[test]
 fn synchronous_writes_are_synced_one_by_one() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;

@@ -1,7 +1,11 @@
 //! The key-value sequence in a plan.
 
+mod graph;
+
 use std::fmt;
 use std::time::Duration;
+
+pub use graph::{KvGraph, KvGraphMix, KvGraphModel, KvPareto, KvPower, KvTwoTermExponential};
 
 use super::{Settle, StepPolicy, StepRun};
 
@@ -58,7 +62,8 @@ impl KvStep {
             }
             KvStepKind::Read { time, .. }
             | KvStepKind::ReadWhileWriting { time, .. }
-            | KvStepKind::Mixed { time, .. } => StepRun::measured(&self.name, Some(time)),
+            | KvStepKind::Mixed { time, .. }
+            | KvStepKind::MixGraph { time, .. } => StepRun::measured(&self.name, Some(time)),
             KvStepKind::Overwrite { time, .. } => StepRun {
                 settle: Some(Settle::Pending),
                 ..StepRun::measured(&self.name, Some(time))
@@ -103,6 +108,13 @@ pub enum KvStepKind {
     Mixed {
         /// The operations.
         mix: KvMix,
+        /// The duration.
+        time: Duration,
+    },
+    /// `mixgraph`: each client reads and writes, as users of a social graph do.
+    MixGraph {
+        /// The operations.
+        graph: KvGraph,
         /// The duration.
         time: Duration,
     },

@@ -1,5 +1,7 @@
 //! `[workload.kv]`: the parameters of the key-value sequence.
 
+mod graph;
+
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -27,7 +29,7 @@ const MULTIGET_KEYS: RangeInclusive<u32> = 1..=10_000;
 const SOME_DIVISOR: u64 = 10;
 const TIME_MAX: Duration = Duration::from_secs(72 * 3600);
 
-const STEPS: [(&str, Kind); 20] = [
+const STEPS: [(&str, Kind); 21] = [
     ("fillseq", Kind::FillSeq),
     ("drain", Kind::Drain),
     ("flush", Kind::Flush),
@@ -48,6 +50,7 @@ const STEPS: [(&str, Kind); 20] = [
     ("mergerandom", Kind::Overwrite(KvWrite::Merge)),
     ("deleteseq", Kind::Delete(KvDelete::InOrder)),
     ("deleterandom", Kind::Delete(KvDelete::Random)),
+    ("mixgraph", Kind::MixGraph),
 ];
 
 /// A step, as its name describes it.
@@ -62,6 +65,7 @@ enum Kind {
     Overwrite(KvWrite),
     Delete(KvDelete),
     Mixed(KvMix),
+    MixGraph,
 }
 
 /// The steps of a plan that lists none.
@@ -241,6 +245,10 @@ fn step(
         }
         Kind::Mixed(mix) => {
             KvStepKind::Mixed { mix, time: time(cx, section, &defaults.read_write_time) }
+        }
+        Kind::MixGraph => {
+            let graph = graph::read(cx, section, &defaults.keys);
+            KvStepKind::MixGraph { graph, time: time(cx, section, &defaults.read_write_time) }
         }
         Kind::Overwrite(write) => {
             KvStepKind::Overwrite { write, time: time(cx, section, &defaults.read_write_time) }

@@ -2,10 +2,12 @@
 //! written.
 
 use std::fmt;
+use std::sync::Arc;
 
-use plan::KvKeys;
+use plan::{KvKeys, KvStep, KvStepKind};
 use serde::{Deserialize, Serialize};
 
+use super::graph::Graph;
 use crate::Random;
 use crate::hash::hash;
 use crate::sysbench::distribution::Zipf;
@@ -24,6 +26,8 @@ const WORD: usize = 8;
 const VALUES: u64 = 0;
 const WRITES: u64 = 1;
 const POOL: u64 = 4;
+/// The sub-stream of a write that its value's size comes from.
+const SIZES: u64 = 1;
 
 /// Size of a piece of random bytes.
 ///
@@ -126,13 +130,16 @@ pub(super) struct Data {
     pub(super) keys: u64,
     pub(super) key_size: usize,
     pub(super) value_size: usize,
-    /// The bytes at the start of a value that don't compress.
+    compression_ratio: f64,
+    /// The bytes at the start of a value of the usual size that don't compress.
     random_bytes: usize,
     values: Random,
     /// Random words that values are made of.
     pool: Box<[u64]>,
     /// The numbers whose hashes are the frequent keys of YCSB.
     scrambled: Zipf,
+    /// The distributions of the steps `mixgraph`, by the number of the step.
+    graphs: Vec<(u32, Arc<Graph>)>,
 }
 
 impl Data {
@@ -147,7 +154,6 @@ impl Data {
     ) -> Self {
         let key_size = key_size.max(NUMBER_BYTES);
         let value_size = value_size.max(VALUE_BYTES_MIN);
-        let random_bytes = (value_size as f64 * compression_ratio).round() as usize;
 
         // A piece that begins at the last place ends within the pool too.
         let pool_words = (1 << PLACE_BITS) + PIECE / WORD;
@@ -160,10 +166,29 @@ impl Data {
             keys,
             key_size,
             value_size,
-            random_bytes: random_bytes.clamp(VALUE_BYTES_MIN, value_size),
+            compression_ratio,
+            random_bytes: random_bytes(value_size, compression_ratio),
             values: Random::stream(seed, &[VALUES]),
             scrambled: Zipf::new(KeyChooser::SCRAMBLED, KeyChooser::EXPONENT),
+            graphs: Vec::new(),
         }
+    }
+
+    /// Returns the data with the values that these steps write.
+    pub(super) fn with_steps(mut self, steps: &[KvStep]) -> Self {
+        for step in steps {
+            if let KvStepKind::MixGraph { graph, .. } = &step.kind {
+                let graph = Graph::new(graph, self.keys, self.seed);
+                self.graphs.push((step.number, Arc::new(graph)));
+            }
+        }
+        self
+    }
+
+    /// Returns the distributions of a step `mixgraph`; `None` for another step.
+    pub(super) fn graph_of(&self, step: u32) -> Option<&Arc<Graph>> {
+        let found = self.graphs.iter().find(|(number, _)| *number == step);
+        found.map(|(_, graph)| graph)
     }
 
     pub(super) fn key_buffer(&self) -> Vec<u8> {
@@ -186,10 +211,38 @@ impl Data {
         key.len() == self.key_size && key[..NUMBER_BYTES] == number.to_be_bytes()
     }
 
+    /// Writes a value of the usual size into a buffer that held one before.
     #[inline]
     pub(super) fn set_value(&self, number: u64, version: ValueVersion, buffer: &mut [u8]) {
+        self.set_random_part(number, version, &mut buffer[..self.random_bytes]);
+    }
+
+    /// Writes a value of the size that its version has.
+    #[inline]
+    pub(super) fn set_sized_value(&self, number: u64, version: ValueVersion, buffer: &mut Vec<u8>) {
+        let size = self.size_of(version);
+        buffer.clear();
+        buffer.resize(size, FILLER);
+        let random_bytes = random_bytes(size, self.compression_ratio);
+        self.set_random_part(number, version, &mut buffer[..random_bytes]);
+    }
+
+    /// Returns the size of the value of a version.
+    fn size_of(&self, version: ValueVersion) -> usize {
+        let ValueVersion { step, writer, sequence } = version;
+        match self.graph_of(step) {
+            None => self.value_size,
+            Some(graph) => {
+                let write = self.writes(step, writer).at(sequence);
+                graph.draw_value_size(&mut write.at(SIZES))
+            }
+        }
+    }
+
+    #[inline]
+    fn set_random_part(&self, number: u64, version: ValueVersion, buffer: &mut [u8]) {
         let (mask, mut body) = self.streams(number, version.pack());
-        let (head, rest) = buffer[..self.random_bytes].split_at_mut(WORD);
+        let (head, rest) = buffer.split_at_mut(WORD);
         head.copy_from_slice(&(version.pack() ^ mask).to_le_bytes());
 
         for piece in rest.chunks_mut(PIECE) {
@@ -215,16 +268,20 @@ impl Data {
     }
 
     pub(super) fn version_of(&self, number: u64, value: &[u8]) -> Result<ValueVersion, Fault> {
-        if value.len() != self.value_size {
-            return Err(Fault::Length(value.len() as u64));
+        let size = value.len();
+        if size < VALUE_BYTES_MIN {
+            return Err(Fault::Length(size as u64));
         }
 
         // The first word says which version the rest should be.
-        let (random, filler) = value.split_at(self.random_bytes);
+        let (random, filler) = value.split_at(random_bytes(size, self.compression_ratio));
         let (first_word, rest) = random.split_at(WORD);
         let masked = first_word.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte));
         let (_, mask) = self.mask(number);
         let version = masked ^ mask;
+        if size != self.size_of(ValueVersion::unpack(version)) {
+            return Err(Fault::Length(size as u64));
+        }
 
         let (_, mut body) = self.streams(number, version);
         let is_whole = rest.chunks(PIECE).all(|piece| {
@@ -258,14 +315,21 @@ impl Data {
 
     /// Returns the keys that a writer writes or deletes, in its order.
     pub(super) fn choices(&self, step: u32, writer: u32, shape: KeyShape) -> KeyChoices {
-        let numbers = match shape {
-            KeyShape::InOrder => return KeyChoices::InOrder,
-            KeyShape::Uniform => Numbers::Uniform,
-            KeyShape::Scrambled => Numbers::Scrambled(self.scrambled),
+        let random = self.writes(step, writer);
+        let numbers = match (shape, self.graph_of(step)) {
+            (KeyShape::InOrder, _) => return KeyChoices::InOrder,
+            (KeyShape::Graph, Some(graph)) => {
+                return KeyChoices::Graph { random, graph: Arc::clone(graph) };
+            }
+            (KeyShape::Uniform | KeyShape::Graph, _) => Numbers::Uniform,
+            (KeyShape::Scrambled, _) => Numbers::Scrambled(self.scrambled),
         };
-        let path = [u64::from(step), u64::from(writer), WRITES];
-        let random = Random::stream(self.seed, &path);
         KeyChoices::Random { random, chooser: KeyChooser { keys: self.keys, numbers } }
+    }
+
+    /// Returns the random stream of a writer, which has a stream for each of its writes.
+    fn writes(&self, step: u32, writer: u32) -> Random {
+        Random::stream(self.seed, &[u64::from(step), u64::from(writer), WRITES])
     }
 
     /// Returns a choice of keys with the distribution of YCSB.
@@ -295,6 +359,8 @@ pub(super) enum KeyShape {
     Uniform,
     /// That of YCSB: some keys are frequent, scattered over all.
     Scrambled,
+    /// That of the step, which is a `mixgraph`.
+    Graph,
 }
 
 /// Chooses keys.
@@ -346,6 +412,7 @@ impl KeyChooser {
 pub(super) enum KeyChoices {
     InOrder,
     Random { random: Random, chooser: KeyChooser },
+    Graph { random: Random, graph: Arc<Graph> },
 }
 
 impl KeyChoices {
@@ -355,8 +422,16 @@ impl KeyChoices {
         match self {
             Self::InOrder => sequence,
             Self::Random { random, chooser } => chooser.draw(&mut random.at(sequence)),
+            Self::Graph { random, graph } => graph.draw_key(&mut random.at(sequence)),
         }
     }
+}
+
+/// Returns the bytes of a value that don't compress, if this share of the value does not.
+#[inline]
+fn random_bytes(value_size: usize, compression_ratio: f64) -> usize {
+    let bytes = (value_size as f64 * compression_ratio).round() as usize;
+    bytes.clamp(VALUE_BYTES_MIN, value_size)
 }
 
 /// Returns the number that a key begins with.
@@ -368,6 +443,10 @@ pub(super) fn number_of(key: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use plan::{KvGraph, KvGraphModel};
+
     use super::*;
 
     const VERSION: ValueVersion = ValueVersion { step: 3, writer: 40, sequence: (1 << 38) - 3 };
@@ -453,6 +532,34 @@ mod tests {
             seen.extend(value.windows(8).map(<[u8]>::to_vec));
         }
         assert_eq!(seen.len(), bytes);
+    }
+
+    #[test]
+    fn values_of_a_mixgraph_have_the_size_of_their_version() {
+        let graph = KvGraph::of_model(KvGraphModel::PrefixDist);
+        let kind = KvStepKind::MixGraph { graph, time: Duration::ZERO };
+        let step = KvStep { number: 3, name: String::new(), kind, sync: false };
+        let data = data(100, 0.5).with_steps(&[step]);
+
+        let mut value = Vec::new();
+        let mut sizes = std::collections::BTreeSet::new();
+        for sequence in 0..1000 {
+            let version = ValueVersion { sequence, ..VERSION };
+            data.set_sized_value(7, version, &mut value);
+            assert_eq!(data.version_of(7, &value), Ok(version));
+            sizes.insert(value.len());
+
+            // Neither longer nor shorter, nor with one wrong bit.
+            let size = value.len() as u64;
+            value.push(FILLER);
+            assert!(data.version_of(7, &value).is_err(), "{size}");
+            value.truncate(value.len() - 2);
+            assert!(data.version_of(7, &value).is_err(), "{size}");
+            data.set_sized_value(7, version, &mut value);
+            *value.last_mut().unwrap() ^= 4;
+            assert!(data.version_of(7, &value).is_err(), "{size}");
+        }
+        assert!(sizes.len() > 50 && sizes.first() == Some(&16), "{sizes:?}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::data::{Data, Fault, KeyShape, ValueVersion};
 use super::deleted::DeletedKeys;
+use super::graph::Graph;
 use crate::Random;
 
 /// The effect of the writes of a step.
@@ -104,6 +105,18 @@ impl History {
     /// Returns the writes of each step after the load.
     pub(super) fn steps(&self) -> &[StepWrites] {
         &self.steps
+    }
+
+    /// Returns the distributions of the steps so far whose values differ in size. `current` are the
+    /// writes of the current step, if it has any.
+    pub(super) fn graphs<'d>(
+        &self,
+        data: &'d Data,
+        current: Option<CurrentWrites>,
+    ) -> impl Iterator<Item = &'d Graph> {
+        let steps = self.steps.iter().map(|writes| writes.step);
+        let steps = steps.chain(current.map(|current| current.step));
+        steps.filter_map(|step| data.graph_of(step)).map(|graph| &**graph)
     }
 
     /// Returns the keys that are deleted.

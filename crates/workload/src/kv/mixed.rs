@@ -1,11 +1,11 @@
 //! A client that reads and writes, as in the core workloads of YCSB.
 
-use engine::{Direction, Error, KeyValueSession, Scan};
+use engine::{Direction, Error, KeyValueSession};
 use plan::{KvMix, KvMixRead, KvMixWrite};
 
 use super::data::{KeyChoices, KeyChooser, KeyShape, ValueVersion};
 use super::programs::{GET, PUT, SCAN};
-use super::verifier::ReadVerifier;
+use super::verifier::{ReadVerifier, VerifiedScan};
 use crate::numbers::ClientNumbers;
 use crate::summary::MixSummary;
 use crate::sysbench::distribution::Zipf;
@@ -178,26 +178,14 @@ impl<S: KeyValueSession> MixedClient<S> {
 
     #[inline]
     fn scan(&mut self) -> Result<u64, Error> {
-        let scan = Scan {
-            from: &self.key,
+        let scan = VerifiedScan {
+            number: self.number,
+            key: &self.key,
             direction: Direction::Forward,
             limit: self.scan_length,
-            // Each entry is compared with the next number, which is stricter.
-            verifies_order: false,
+            sampled: self.is_sampled.then_some(0),
         };
-        let verifier = &mut self.verifier;
-        let mut rows = 0;
-        let mut is_sampled = self.is_sampled;
-        let mut place = verifier.seek(self.number, Direction::Forward);
-        let scanned = self.session.scan(scan, |key, value| {
-            rows += u64::from(verifier.check_entry(&mut place, key, value, is_sampled));
-            is_sampled = false;
-        })?;
-
-        if scanned.entries < self.scan_length {
-            self.verifier.check_end(place);
-        }
-        Ok(rows)
+        self.verifier.scan(&mut self.session, scan)
     }
 
     fn put(&mut self) -> Result<(), Error> {

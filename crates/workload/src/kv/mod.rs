@@ -7,6 +7,8 @@
 
 mod data;
 mod deleted;
+mod graph;
+mod graph_client;
 mod history;
 mod mixed;
 mod programs;
@@ -26,7 +28,9 @@ use crate::check::ValueCheck;
 use crate::numbers::{ClientNumbers, SharedNumbers};
 use crate::summary::{ReadSummary, RowNumbers};
 use crate::{Check, Random, Schedule, Summaries, Summary, Task};
-use data::{Data, Fault, KeyFault, KeyShape, NUMBER_BYTES, ValueVersion};
+use data::{Data, Fault, KeyFault, KeyShape, NUMBER_BYTES, VALUE_BYTES_MIN, ValueVersion};
+pub use graph_client::GRAPH_KINDS;
+use graph_client::GraphClient;
 pub use history::StepWrites;
 use history::{Change, CurrentWrites, History, WriterHistory};
 use mixed::{MixedClient, MixedPart};
@@ -76,7 +80,8 @@ impl Kv {
             plan.key_size as usize,
             plan.value_size as usize,
             plan.compression_ratio,
-        );
+        )
+        .with_steps(&plan.steps);
         Self {
             plan: plan.clone(),
             clients,
@@ -175,6 +180,7 @@ impl Kv {
                 Ok(tasks)
             }
             KvStepKind::Mixed { mix, .. } => self.mixed_tasks(step, mix, &connect),
+            KvStepKind::MixGraph { .. } => self.graph_tasks(step, &connect),
             KvStepKind::OverwriteSome { writes } => {
                 self.writer_tasks(step, self.clients, Some(writes), &connect)
             }
@@ -240,6 +246,39 @@ impl Kv {
             tasks.push(Task::new(client, mix_kinds(mix)[0], Schedule::Closed, program)?);
         }
         Ok(tasks)
+    }
+
+    /// Returns a client of a `mixgraph` for each client.
+    fn graph_tasks<S: KeyValueSession>(
+        &self,
+        step: &KvStep,
+        connect: &impl Fn() -> Result<S, Error>,
+    ) -> Result<Vec<Task>, Error> {
+        let current = CurrentWrites {
+            step: step.number,
+            shape: KeyShape::Graph,
+            writers: self.clients,
+            first_new: None,
+        };
+        let graph = self.data.graph_of(step.number);
+        let graph = graph.ok_or_else(|| Error::other("the plan has no such step"))?;
+
+        let mut tasks = Vec::new();
+        for client in 0..self.clients {
+            let random = Random::stream(self.seed, &[step.number.into(), client.into(), READS]);
+            let (verifier, part) = (self.verifier(Some(current)), [step.number, client]);
+            let program = GraphClient::new(connect()?, graph, part, random, verifier);
+            tasks.push(Task::new(client, GRAPH_KINDS[0], Schedule::Closed, Box::new(program))?);
+        }
+        Ok(tasks)
+    }
+
+    /// Returns the mean size of the values that a step writes, in bytes.
+    pub fn value_bytes_mean(&self, step: &KvStep) -> f64 {
+        match self.data.graph_of(step.number) {
+            Some(graph) => graph.value_size_mean(),
+            None => self.data.value_size as f64,
+        }
     }
 
     /// Returns a reader for each client. `current` are the writes of the step, if it has a writer.
@@ -327,12 +366,25 @@ impl Kv {
         }
 
         let keys = self.keys();
-        let mut checks = vec![
-            Check::equal("keys", keys, facts.keys),
-            Check::equal("bytes of keys and values", keys * self.entry_bytes(), facts.bytes),
-        ];
+        let mut checks = vec![Check::equal("keys", keys, facts.keys), self.check_bytes(facts)];
         checks.extend(self.check_ends(facts.first.as_deref(), facts.last.as_deref()));
         checks
+    }
+
+    /// Compares the bytes of all keys and values. If values differ in size, it is unknown which of
+    /// several writes of a key was the last, so that only the smallest and the largest sum are known.
+    fn check_bytes(&self, facts: &KeyFacts) -> Check {
+        const WHAT: &str = "bytes of keys and values";
+        let (keys, usual) = (self.keys(), self.data.value_size);
+        let graphs = self.history.graphs(&self.data, None);
+        let Some(largest) = graphs.map(|graph| graph.value_size_max()).max() else {
+            return Check::equal(WHAT, keys * self.entry_bytes(), facts.bytes);
+        };
+
+        let sum = |value_size: usize| keys * (self.data.key_size + value_size) as u64;
+        let (least, most) = (sum(VALUE_BYTES_MIN), sum(usual.max(largest)));
+        let holds = (least..=most).contains(&facts.bytes);
+        Check::new(WHAT, format!("{least} to {most}"), facts.bytes, holds)
     }
 
     /// Returns why keys can't be counted, if a failed write leaves open which ones exist.
@@ -455,6 +507,7 @@ fn shape_of(kind: KvStepKind) -> KeyShape {
     match kind {
         KvStepKind::Delete { delete: KvDelete::InOrder, .. } => KeyShape::InOrder,
         KvStepKind::Mixed { .. } => KeyShape::Scrambled,
+        KvStepKind::MixGraph { .. } => KeyShape::Graph,
         _ => KeyShape::Uniform,
     }
 }

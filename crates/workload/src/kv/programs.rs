@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use engine::{Direction, Error, KeyValueSession, Scan};
+use engine::{Direction, Error, KeyValueSession};
 use plan::{KvKeys, KvRead, KvWrite};
 
 use super::data::{Data, KeyChoices, KeyChooser, KeyShape, ValueVersion};
 use super::history::Change;
-use super::verifier::ReadVerifier;
+use super::verifier::{ReadVerifier, VerifiedScan};
 use crate::summary::WriterSummary;
 use crate::{Executed, Next, OpKind, OpRole, Program, Random, Summary};
 
@@ -206,27 +206,14 @@ impl<S: KeyValueSession> Reader<S> {
 
     #[inline]
     fn scan(&mut self, direction: Direction) -> Result<u64, Error> {
-        let scan = Scan {
-            from: &self.keys,
+        let scan = VerifiedScan {
+            number: self.numbers[0],
+            key: &self.keys,
             direction,
             limit: self.scan_length,
-            // Each entry is compared with the next number, which is stricter.
-            verifies_order: false,
+            sampled: self.sampled,
         };
-        let verifier = &mut self.verifier;
-        let sampled = self.sampled.unwrap_or(u64::MAX);
-
-        let (mut index, mut rows) = (0, 0);
-        let mut place = verifier.seek(self.numbers[0], direction);
-        let scanned = self.session.scan(scan, |key, value| {
-            rows += u64::from(verifier.check_entry(&mut place, key, value, index == sampled));
-            index += 1;
-        })?;
-
-        if scanned.entries < self.scan_length {
-            self.verifier.check_end(place);
-        }
-        Ok(rows)
+        self.verifier.scan(&mut self.session, scan)
     }
 }
 

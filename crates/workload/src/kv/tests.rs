@@ -8,8 +8,14 @@ use crate::tests::memory::Memory;
 use crate::tests::planned;
 
 fn plan() -> plan::Kv {
-    let text = "[workload.kv]\nkeys = 1000\nvalue-size = 50\nmultiget-keys = 7\nverify-share = 1.0";
-    match planned("rocksdb", text) {
+    planned_kv("")
+}
+
+/// Returns a small plan with more lines.
+fn planned_kv(more: &str) -> plan::Kv {
+    let text =
+        "[workload.kv]\nkeys = 1000\nvalue-size = 50\nmultiget-keys = 7\nverify-share = 1.0\n";
+    match planned("rocksdb", &(text.to_owned() + more)) {
         plan::Workload::Kv(kv) => kv,
         other => panic!("{other:?}"),
     }
@@ -561,7 +567,7 @@ fn read_counts(keys: KvKeys, purpose: u64) -> Vec<u32> {
 
 /// Asserts that the counts fit these expected ones: a chi-square below four standard deviations
 /// more than the mean.
-fn assert_fit(counts: &[u32], expected: &[f64]) {
+pub(super) fn assert_fit(counts: &[u32], expected: &[f64]) {
     let (mut chi_square, mut freedom) = (0.0, -1.0);
     for (&count, &expected) in counts.iter().zip(expected) {
         if expected == 0.0 {
@@ -677,4 +683,45 @@ fn lost_and_wrongly_merged_values_are_reported() {
     bench.memory.map().values_mut().for_each(|value| value.extend_from_within(..));
     let done = bench.step(read(KvRead::Get), 100);
     assert!(done.checks[0].found.contains("has 100 bytes"), "{}", done.checks[0].found);
+}
+
+#[test]
+fn clients_of_a_mixgraph_find_what_was_written() {
+    for model in ["prefix_dist", "prefix_random", "all_dist", "all_random"] {
+        let plan = planned_kv(&format!(
+            "steps = [\"fillseq\", \"mixgraph\"]\nstep.mixgraph.model = \"{model}\"\n\
+             step.mixgraph.mix = [0.4, 0.4, 0.2]\nstep.mixgraph.scan-length-end = 50"
+        ));
+        let mut bench = Bench::new(&plan, 1);
+        bench.step(KvStepKind::FillSeq, u64::MAX);
+        let graph = plan.steps[1].kind;
+        let done = bench.step(graph, 1000);
+        assert_eq!((done.operations, done.unexpected), (3000, 0), "{model}");
+        assert_eq!(failed(&done.checks), [""; 0], "{model}: {:?}", done.checks);
+        let kinds: Vec<&str> = done.works[0].program.kinds().iter().map(|kind| kind.name).collect();
+        assert_eq!(kinds, ["get", "put", "scan"]);
+        assert_reads_are_right(&mut bench, model);
+        let sizes: std::collections::BTreeSet<usize> =
+            bench.memory.map().values().map(Vec::len).collect();
+        assert!(sizes.len() > 20 && sizes.contains(&50), "{sizes:?}");
+
+        // Values of one size follow values of many.
+        bench.step(DELETE_RANDOM, u64::MAX);
+        bench.step(OVERWRITE, 200);
+        assert_reads_are_right(&mut bench, "after overwrites");
+
+        // A lost write, and a value of another size.
+        let before = bench.memory.map().clone();
+        let mut again = Bench::new(&plan, 1);
+        again.step(KvStepKind::FillSeq, u64::MAX);
+        let loaded = again.memory.map().clone();
+        again.step(graph, 1000);
+        assert!(again.check_values().holds, "{model}");
+        *again.memory.map() = loaded;
+        assert!(again.check_values().found.contains("outdated value"), "{model}");
+        *again.memory.map() = before;
+        again.memory.map().values_mut().for_each(|value| value.push(b'a'));
+        let done = again.step(read(KvRead::Get), 300);
+        assert_eq!(failed(&done.checks), ["values read"], "{model}");
+    }
 }

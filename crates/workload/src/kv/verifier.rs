@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use engine::Direction;
+use engine::{Direction, Error, KeyValueSession, Scan};
 
-use super::data::{self, Data, Fault, KeyFault};
+use super::data::{self, Data, Fault, KeyFault, VALUE_BYTES_MIN};
 use super::history::{CurrentWrites, History};
 use crate::Executed;
 use crate::summary::ReadSummary;
@@ -18,6 +18,9 @@ pub(super) struct ReadVerifier {
     current: Option<CurrentWrites>,
     /// The number after the largest key before the step.
     pub(super) end_key: u64,
+    /// The smallest and the largest size of a value.
+    size_min: usize,
+    size_max: usize,
     /// An operation is sampled if its 64 random bits are below this.
     below: u64,
     /// The sampled value of the last operation, and its key's number.
@@ -42,9 +45,23 @@ enum Presence {
     Unknown,
 }
 
+/// A scan whose entries are checked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VerifiedScan<'a> {
+    /// The number of the key to seek.
+    pub(super) number: u64,
+    /// That key.
+    pub(super) key: &'a [u8],
+    pub(super) direction: Direction,
+    /// The most entries.
+    pub(super) limit: u64,
+    /// The entry that is compared with what was written, from 0.
+    pub(super) sampled: Option<u64>,
+}
+
 /// The place of a scan among the keys that it should find.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ScanPlace {
+struct ScanPlace {
     direction: Direction,
     /// The next key that certainly exists; `None` after the last one.
     next: Option<u64>,
@@ -70,13 +87,20 @@ impl ReadVerifier {
         end_key: u64,
         share: f64,
     ) -> Self {
+        let graphs = history.graphs(data, current);
+        let largest = graphs.map(|graph| graph.value_size_max()).max();
+        let size_min = largest.map_or(data.value_size, |_| VALUE_BYTES_MIN);
+        let size_max = data.value_size.max(largest.unwrap_or(0));
+
         Self {
             history: Arc::clone(history),
             current,
             end_key,
+            size_min,
+            size_max,
             // Saturates: a share of 1 samples all but one in 2^64.
             below: (share * 2_f64.powi(64)) as u64,
-            value: data.value_buffer(),
+            value: Vec::with_capacity(size_max),
             data: Arc::clone(data),
             number: None,
             verified: 0,
@@ -128,9 +152,10 @@ impl ReadVerifier {
         let presence = self.presence(number);
         match value {
             Some(_) if presence == Presence::Deleted => self.record_fault(number, Fault::Deleted),
-            Some(value) if value.len() == self.data.value_size => {
+            Some(value) if self.has_right_size(value) => {
                 if is_sampled {
-                    self.value.copy_from_slice(value);
+                    self.value.clear();
+                    self.value.extend_from_slice(value);
                     self.number = Some(number);
                     self.verified += 1;
                 }
@@ -142,9 +167,42 @@ impl ReadVerifier {
         }
     }
 
+    #[inline]
+    fn has_right_size(&self, value: &[u8]) -> bool {
+        self.size_min <= value.len() && value.len() <= self.size_max
+    }
+
+    /// Scans, and checks each entry. Returns the number of right ones.
+    #[inline]
+    pub(super) fn scan<S: KeyValueSession>(
+        &mut self,
+        session: &mut S,
+        wanted: VerifiedScan<'_>,
+    ) -> Result<u64, Error> {
+        let VerifiedScan { number, key, direction, limit, sampled } = wanted;
+        // Each entry is compared with the next number, which is stricter than its order.
+        let scan = Scan { from: key, direction, limit, verifies_order: false };
+        let sampled = sampled.unwrap_or(u64::MAX);
+
+        let (mut index, mut rows) = (0, 0);
+        let mut place = self.seek(number, direction);
+        let scanned = session.scan(scan, |key, value| {
+            rows += u64::from(self.check_entry(&mut place, key, value, index == sampled));
+            index += 1;
+        })?;
+
+        // No key is left after a scan that found fewer entries than it may return.
+        if let Some(next) = place.next
+            && scanned.entries < limit
+        {
+            self.record_fault(next, Fault::Missing);
+        }
+        Ok(rows)
+    }
+
     /// Returns the place of a scan that seeks this key.
     #[inline]
-    pub(super) fn seek(&self, number: u64, direction: Direction) -> ScanPlace {
+    fn seek(&self, number: u64, direction: Direction) -> ScanPlace {
         let mut place = ScanPlace { direction, next: None, from: Some(number) };
         place.next = self.next_existing(place);
         place
@@ -177,17 +235,17 @@ impl ReadVerifier {
     /// usual entry is judged by its number and sizes alone, which is fast. Returns whether the entry
     /// is right.
     #[inline]
-    pub(super) fn check_entry(
+    fn check_entry(
         &mut self,
         place: &mut ScanPlace,
         key: &[u8],
         value: &[u8],
         is_sampled: bool,
     ) -> bool {
-        let sizes = (self.data.key_size, self.data.value_size);
         if let Some(next) = place.next
             && data::number_of(key) == Some(next)
-            && (key.len(), value.len()) == sizes
+            && key.len() == self.data.key_size
+            && self.has_right_size(value)
             && !is_sampled
         {
             self.pass(place, next);
@@ -221,13 +279,6 @@ impl ReadVerifier {
         match skipped {
             Some(skipped) => self.record_fault(skipped, Fault::OutOfPlace),
             None => self.check_value(number, Some(value), is_sampled),
-        }
-    }
-
-    /// Checks that no key is left after a scan that found fewer entries than it may return.
-    pub(super) fn check_end(&mut self, place: ScanPlace) {
-        if let Some(next) = place.next {
-            self.record_fault(next, Fault::Missing);
         }
     }
 

@@ -62,6 +62,7 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
             | KvStepKind::OverwriteSome { .. }
             | KvStepKind::Delete { delete: KvDelete::Random, .. }
             | KvStepKind::Mixed { .. }
+            | KvStepKind::MixGraph { .. }
                 if lacks.concurrent_writers && self.workload.clients() > 1 =>
             {
                 "several sessions that write"
@@ -73,7 +74,12 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
     }
 
     fn describe(&self, step: usize, record: &mut Step) {
-        let entry_bytes = self.workload.entry_bytes() as f64;
+        let plan = self.workload.plan();
+        let value_bytes = match self.kind(step) {
+            KvStepKind::Delete { .. } => 0.0,
+            _ => self.workload.value_bytes_mean(&plan.steps[step]),
+        };
+        let entry_bytes = f64::from(plan.key_size) + value_bytes;
         record.rows_per_commit = Some(1);
         record.row_bytes_mean = Some(entry_bytes);
 
@@ -86,6 +92,7 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
                 (StepKind::Query, kv::read_kind(read))
             }
             KvStepKind::Mixed { mix, .. } => (StepKind::Query, kv::mix_kinds(mix)[0]),
+            KvStepKind::MixGraph { .. } => (StepKind::Query, kv::GRAPH_KINDS[0]),
         };
 
         record.kind = kind;
