@@ -207,8 +207,8 @@ descriptions! {
     "workload.kv" {
         "steps"
             => "any list of these, `drain`, `revrange`, `multireadwhilewriting`, `mergerandom`, \
-                `readwhilemerging` and other `*whilemerging`, `deleteseq`, `deleterandom`, `mixgraph`, \
-                and `ycsb_a` to `ycsb_f`, `fillseq` first; a suffix repeats one: `overwrite.2`";
+                `readwhilemerging` and other `*whilemerging`, `deleteseq`, `deleterandom`, \
+                `deleterange`, `mixgraph`, and `ycsb_a` to `ycsb_f`, `fillseq` first; a suffix repeats one: `overwrite.2`";
         "keys"
             => "keys that `fillseq` writes";
         "key-size" "value-size"
@@ -245,7 +245,7 @@ descriptions! {
         "step.\"NAME\"" or ""
             => "for one step: `time`, `write-rate` (of `*while*`), `read-keys`, `sync`, \
                 `writes` (of `overwritesome`) and `deletes` (of `delete*`), both by default a tenth \
-                of `keys`; `mixgraph` has [more](method.md#mixgraph)";
+                of `keys`, `range-width` (100 keys, of `deleterange`); `mixgraph` has [more](method.md#mixgraph)";
     }
     "workload.sysbench" {
         "tables"

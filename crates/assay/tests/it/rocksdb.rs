@@ -228,6 +228,11 @@ fn deleted_keys_stay_deleted_on_each_library() {
         "fwdrange.2",
         "deleterandom.2",
         "overwritesome",
+        "deleterange",
+        "revrange.2",
+        "readwhilewriting.2",
+        "flush.2",
+        "fwdrange.3",
     ];
     let more = format!("{WRITE_RATE}\nverify-share = 1.0\nstep.deleterandom.deletes = 9000");
     let plan = sequence(20_000, &steps, &more) + &builds(&libraries);
@@ -238,8 +243,12 @@ fn deleted_keys_stay_deleted_on_each_library() {
 
     for library in 0..libraries.len() {
         let target = format!("b{library}.small");
-        for (step, deletes) in [("deleteseq", 2000), ("deleterandom", 9000)] {
-            let operations = &shown.row(&target, step)["ops"]["delete"];
+        for (step, kind, deletes) in [
+            ("deleteseq", "delete", 2000),
+            ("deleterandom", "delete", 9000),
+            ("deleterange", "delete_range", 20),
+        ] {
+            let operations = &shown.row(&target, step)["ops"][kind];
             assert_eq!((&operations["count"], &operations["failed"]), (&deletes.into(), &0.into()));
         }
 

@@ -84,6 +84,14 @@ pub trait KeyValueSession: Send + 'static {
     /// An error of the engine.
     fn delete(&mut self, key: &[u8]) -> Result<(), Error>;
 
+    /// Removes all keys from `from` up to `end`, but not `end` itself, with one call.
+    ///
+    /// # Errors
+    /// An error of the engine; always, if it [lacks](super::Lacking) deletions of ranges.
+    fn delete_range(&mut self, _from: &[u8], _end: &[u8]) -> Result<(), Error> {
+        Err(Error::other("the engine can't delete a range of keys"))
+    }
+
     /// Adds an entry to the batch, without a call to the engine's storage.
     fn batch_put(&mut self, key: &[u8], value: &[u8]);
 

@@ -158,6 +158,8 @@ pub struct Lacking {
     pub synced_writes: bool,
     /// Merging values into keys.
     pub merges: bool,
+    /// Deleting ranges of keys.
+    pub range_deletions: bool,
 }
 
 /// A library that opens databases. A process loads at most one, since two versions in one address

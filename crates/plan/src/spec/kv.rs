@@ -123,7 +123,7 @@ pub enum KvStepKind {
         /// Writes of all clients together.
         writes: u64,
     },
-    /// `deleteseq`, `deleterandom`
+    /// `deleteseq`, `deleterandom`, `deleterange`
     Delete {
         /// The choice of the keys.
         delete: KvDelete,
@@ -246,6 +246,11 @@ pub enum KvDelete {
     InOrder,
     /// Random keys, whether or not they exist.
     Random,
+    /// Ranges from random keys on.
+    Range {
+        /// The number of keys of a range; fewer at the last key.
+        width: u32,
+    },
 }
 
 /// The operations of a client that reads and writes.

@@ -27,9 +27,12 @@ const ENTRIES: RangeInclusive<u32> = 1..=1_000_000;
 const MULTIGET_KEYS: RangeInclusive<u32> = 1..=10_000;
 /// `overwritesome` overwrites one in this many keys, and `delete*` delete one.
 const SOME_DIVISOR: u64 = 10;
+/// Keys of a deleted range, as in `db_bench`.
+const RANGE_WIDTH: u32 = 100;
+const RANGE_WIDTHS: RangeInclusive<u32> = 1..=1_000_000;
 const TIME_MAX: Duration = Duration::from_secs(72 * 3600);
 
-const STEPS: [(&str, Kind); 21] = [
+const STEPS: [(&str, Kind); 22] = [
     ("fillseq", Kind::FillSeq),
     ("drain", Kind::Drain),
     ("flush", Kind::Flush),
@@ -50,6 +53,7 @@ const STEPS: [(&str, Kind); 21] = [
     ("mergerandom", Kind::Overwrite(KvWrite::Merge)),
     ("deleteseq", Kind::Delete(KvDelete::InOrder)),
     ("deleterandom", Kind::Delete(KvDelete::Random)),
+    ("deleterange", Kind::Delete(KvDelete::Range { width: RANGE_WIDTH })),
     ("mixgraph", Kind::MixGraph),
 ];
 
@@ -233,14 +237,20 @@ fn step(
         }
         Kind::Delete(delete) => {
             let keys = &defaults.keys;
-            // In order, no key is deleted twice.
-            let most = match delete {
-                KvDelete::InOrder => keys.value,
-                KvDelete::Random => KEYS_MAX,
-            };
-            let some = (keys.value / SOME_DIVISOR).max(1);
+            let (mut delete, mut some, mut most) = (delete, keys.value / SOME_DIVISOR, KEYS_MAX);
+            match &mut delete {
+                // No key is deleted twice.
+                KvDelete::InOrder => most = keys.value,
+                KvDelete::Random => {}
+                KvDelete::Range { width } => {
+                    let kind = Quantity::count(RANGE_WIDTHS);
+                    *width = cx.value(section, "range-width", &kind, *width);
+                    some /= u64::from(*width);
+                }
+            }
+
             let kind = Quantity::count(1..=most);
-            let deletes = cx.inherited(section, "deletes", &kind, keys, some).value;
+            let deletes = cx.inherited(section, "deletes", &kind, keys, some.max(1)).value;
             KvStepKind::Delete { delete, deletes }
         }
         Kind::Mixed(mix) => {

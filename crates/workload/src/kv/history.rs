@@ -19,11 +19,30 @@ pub(super) enum Change {
     Merge,
     /// They delete keys.
     Delete,
+    /// They delete ranges, which begin with the chosen keys.
+    DeleteRange {
+        /// The number of keys of a range.
+        width: u32,
+    },
 }
 
 impl Change {
     fn is_put(&self) -> bool {
         *self == Self::Put
+    }
+
+    /// Returns whether keys get values.
+    pub(super) fn has_values(self) -> bool {
+        matches!(self, Self::Put | Self::Merge)
+    }
+
+    /// Returns the numbers of the keys that a write of this key changes, of `keys` loaded ones.
+    pub(super) fn changed(self, number: u64, keys: u64) -> Range<u64> {
+        match self {
+            Self::Put | Self::Merge | Self::Delete => number..number + 1,
+            // New keys, behind the loaded ones, are never deleted.
+            Self::DeleteRange { width } => number..keys.min(number + u64::from(width)),
+        }
     }
 }
 
@@ -132,7 +151,7 @@ impl History {
 
     pub(super) fn record_writes(&mut self, data: &Data, writes: StepWrites) {
         // Puts bring deleted keys back. Without any, nobody has to know which keys they were.
-        if writes.change == Change::Delete || !self.deleted.is_empty() {
+        if !writes.change.has_values() || !self.deleted.is_empty() {
             self.record_deleted(data, &writes);
         }
         self.steps.push(writes);
@@ -144,10 +163,14 @@ impl History {
             for sequence in 0..written.begun {
                 let number = choices.get(sequence);
                 let is_confirmed = sequence < written.confirmed;
-                match writes.change {
-                    Change::Delete => self.deleted.insert(number, data.keys),
-                    Change::Put | Change::Merge if is_confirmed => self.deleted.remove(number),
-                    Change::Put | Change::Merge => {}
+                if writes.change.has_values() {
+                    if is_confirmed {
+                        self.deleted.remove(number);
+                    }
+                    continue;
+                }
+                for number in writes.change.changed(number, data.keys) {
+                    self.deleted.insert(number, data.keys);
                 }
             }
             if written.confirmed < written.begun {
@@ -234,7 +257,7 @@ impl History {
 impl StepWrites {
     /// Returns whether a writer may have written that value.
     fn may_have_written(&self, version: ValueVersion) -> bool {
-        if self.change == Change::Delete {
+        if !self.change.has_values() {
             return false;
         }
         if version.writer == ValueVersion::INSERTERS {

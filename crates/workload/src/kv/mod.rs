@@ -35,7 +35,7 @@ pub use history::StepWrites;
 use history::{Change, CurrentWrites, History, WriterHistory};
 use mixed::{MixedClient, MixedPart};
 pub use mixed::{READ_MODIFY_WRITE, mix_kinds};
-pub use programs::{DELETE, MERGE, PUT, read_kind, write_kind};
+pub use programs::{DELETE, DELETE_RANGE, MERGE, PUT, read_kind, write_kind};
 use programs::{Reader, Writer, WriterPart, change_kind};
 use verifier::ReadVerifier;
 
@@ -184,12 +184,11 @@ impl Kv {
             KvStepKind::OverwriteSome { writes } => {
                 self.writer_tasks(step, self.clients, Some(writes), &connect)
             }
-            KvStepKind::Delete { delete: KvDelete::Random, deletes } => {
-                self.writer_tasks(step, self.clients, Some(deletes), &connect)
-            }
-            // Several clients would delete the same keys.
-            KvStepKind::Delete { delete: KvDelete::InOrder, deletes } => {
-                self.writer_tasks(step, 1, Some(deletes), &connect)
+            KvStepKind::Delete { delete, deletes } => {
+                // Several clients would delete the same keys.
+                let is_alone = delete == KvDelete::InOrder;
+                let clients = if is_alone { 1 } else { self.clients };
+                self.writer_tasks(step, clients, Some(deletes), &connect)
             }
             KvStepKind::Overwrite { .. } => self.writer_tasks(step, self.clients, None, &connect),
         }
@@ -495,6 +494,9 @@ impl Kv {
 /// Returns the effect of a step's writes.
 fn change_of(kind: KvStepKind) -> Change {
     match kind {
+        KvStepKind::Delete { delete: KvDelete::Range { width }, .. } => {
+            Change::DeleteRange { width }
+        }
         KvStepKind::Delete { .. } => Change::Delete,
         KvStepKind::Overwrite { write: KvWrite::Merge, .. }
         | KvStepKind::ReadWhileWriting { write: KvWrite::Merge, .. } => Change::Merge,

@@ -17,6 +17,8 @@ pub const PUT: OpKind = OpKind::new("put", OpRole::Put);
 pub const MERGE: OpKind = OpKind::new("merge", OpRole::Put);
 /// Deletes a key.
 pub const DELETE: OpKind = OpKind::new("delete", OpRole::Delete);
+/// Deletes a range of keys.
+pub const DELETE_RANGE: OpKind = OpKind::new("delete_range", OpRole::Delete);
 pub(super) const GET: OpKind = OpKind::new("get", OpRole::Get);
 /// Reads the values of several keys at once.
 const MULTIGET: OpKind = OpKind::new("multiget", OpRole::MultiGet);
@@ -46,6 +48,7 @@ pub(super) const fn change_kind(change: Change) -> OpKind {
         Change::Put => PUT,
         Change::Merge => MERGE,
         Change::Delete => DELETE,
+        Change::DeleteRange { .. } => DELETE_RANGE,
     }
 }
 
@@ -71,6 +74,9 @@ pub(super) struct Writer<S> {
     /// The entry to write next.
     key: Vec<u8>,
     value: Vec<u8>,
+    /// The end of the range to delete next, and its number of keys.
+    range_end: Vec<u8>,
+    rows: u64,
     choices: KeyChoices,
     /// The version to write next.
     version: ValueVersion,
@@ -84,6 +90,8 @@ impl<S> Writer<S> {
         Self {
             key: data.key_buffer(),
             value: data.value_buffer(),
+            range_end: data.key_buffer(),
+            rows: 1,
             choices: data.choices(step, writer, shape),
             version: ValueVersion { step, writer, sequence: 0 },
             data: Arc::clone(data),
@@ -100,6 +108,7 @@ impl<S: KeyValueSession> Program for Writer<S> {
             Change::Put => &[PUT],
             Change::Merge => &[MERGE],
             Change::Delete => &[DELETE],
+            Change::DeleteRange { .. } => &[DELETE_RANGE],
         }
     }
 
@@ -115,8 +124,12 @@ impl<S: KeyValueSession> Program for Writer<S> {
 
         let number = self.choices.get(sequence);
         self.data.set_key(number, &mut self.key);
-        if self.part.change != Change::Delete {
+        if self.part.change.has_values() {
             self.data.set_value(number, self.version, &mut self.value);
+        } else {
+            let changed = self.part.change.changed(number, self.data.keys);
+            self.data.set_key(changed.end, &mut self.range_end);
+            self.rows = changed.end - changed.start;
         }
         self.version.sequence += 1;
         Next::Ready(0)
@@ -127,9 +140,10 @@ impl<S: KeyValueSession> Program for Writer<S> {
             Change::Put => self.session.put(&self.key, &self.value)?,
             Change::Merge => self.session.merge(&self.key, &self.value)?,
             Change::Delete => self.session.delete(&self.key)?,
+            Change::DeleteRange { .. } => self.session.delete_range(&self.key, &self.range_end)?,
         }
         self.written += 1;
-        Ok(Executed::new(1, (1, 1)))
+        Ok(Executed::new(self.rows, (self.rows, self.rows)))
     }
 
     fn summary(&mut self, _: u64) -> Result<Summary, Error> {

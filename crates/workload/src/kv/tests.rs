@@ -28,6 +28,9 @@ const MERGE_RANDOM: KvStepKind =
 const DELETE_RANDOM: KvStepKind = KvStepKind::Delete { delete: KvDelete::Random, deletes: 900 };
 const DELETE_SEQ: KvStepKind = KvStepKind::Delete { delete: KvDelete::InOrder, deletes: 150 };
 
+const DELETE_RANGE: KvStepKind =
+    KvStepKind::Delete { delete: KvDelete::Range { width: 30 }, deletes: 20 };
+
 fn read(read: KvRead) -> KvStepKind {
     KvStepKind::Read { read, keys: KvKeys::Uniform, time: Duration::ZERO }
 }
@@ -723,5 +726,47 @@ fn clients_of_a_mixgraph_find_what_was_written() {
         again.memory.map().values_mut().for_each(|value| value.push(b'a'));
         let done = again.step(read(KvRead::Get), 300);
         assert_eq!(failed(&done.checks), ["values read"], "{model}");
+    }
+}
+
+#[test]
+fn deleted_ranges_are_missing_and_new_keys_are_not_in_them() {
+    let mut bench = Bench::loaded();
+    bench.step(mixed("ycsb_d"), 1000);
+    let end = bench.kv.keys();
+    for round in 0..5 {
+        let done = bench.step(DELETE_RANGE, u64::MAX);
+        assert_eq!((done.operations, done.unexpected), (20, 0));
+        assert_eq!(done.works[0].program.kinds()[0].name, "delete_range");
+        assert_reads_are_right(&mut bench, "after deletes of ranges");
+        assert!(bench.memory.map().contains_key(&bench.key(end - 1)));
+        bench.step(if round % 2 == 0 { OVERWRITE } else { MERGE_RANDOM }, 100);
+        assert_reads_are_right(&mut bench, "after overwrites");
+    }
+}
+
+#[test]
+fn a_lost_or_too_wide_deletion_of_a_range_is_reported() {
+    let mut bench = Bench::loaded();
+    let before = bench.memory.map().clone();
+    let ranges = KvStepKind::Delete { delete: KvDelete::Range { width: 30 }, deletes: 1 };
+    bench.step(ranges, u64::MAX);
+    let after = bench.memory.map().clone();
+    assert_eq!(after.len(), 970);
+
+    let first_deleted = (0..1000).find(|number| !after.contains_key(&bench.key(*number))).unwrap();
+    for (key, message) in [
+        (bench.key(first_deleted + 29), "was deleted, but exists"),
+        (bench.key(first_deleted + 30), "is missing"),
+    ] {
+        *bench.memory.map() = after.clone();
+        if bench.memory.map().remove(&key).is_none() {
+            bench.memory.map().insert(key.clone(), before[&key].clone());
+        }
+        let done = bench.step(read(KvRead::Get), 3000);
+        assert!(done.checks[0].found.contains(message), "{}", done.checks[0].found);
+        let done = bench.step(read(KvRead::Reverse), 3000);
+        assert_eq!(failed(&done.checks), ["values read"]);
+        assert!(failed(&bench.kv.check(&bench.memory.facts())).contains(&"keys"));
     }
 }

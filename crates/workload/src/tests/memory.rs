@@ -60,6 +60,10 @@ impl KeyValueSession for Client {
         self.memory.map().remove(key);
         Ok(())
     }
+    fn delete_range(&mut self, from: &[u8], end: &[u8]) -> Result<(), Error> {
+        self.memory.map().retain(|key, _| key.as_slice() < from || key.as_slice() >= end);
+        Ok(())
+    }
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {
         self.batch.push((key.into(), Some(value.into())));
     }

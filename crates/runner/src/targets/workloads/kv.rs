@@ -48,6 +48,9 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
         let kind = self.kind(step);
         let what = match kind {
             _ if lacks.merges && kind.merges() => "merges",
+            KvStepKind::Delete { delete: KvDelete::Range { .. }, .. } if lacks.range_deletions => {
+                "deletions of ranges"
+            }
             _ if lacks.synced_writes && self.workload.plan().steps[step].sync => {
                 "writes that survive a crash of the machine"
             }
@@ -60,7 +63,7 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
             KvStepKind::Mixed { mix, .. } if mix.only_reads() => return None,
             KvStepKind::Overwrite { .. }
             | KvStepKind::OverwriteSome { .. }
-            | KvStepKind::Delete { delete: KvDelete::Random, .. }
+            | KvStepKind::Delete { delete: KvDelete::Random | KvDelete::Range { .. }, .. }
             | KvStepKind::Mixed { .. }
             | KvStepKind::MixGraph { .. }
                 if lacks.concurrent_writers && self.workload.clients() > 1 =>
@@ -75,11 +78,15 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
 
     fn describe(&self, step: usize, record: &mut Step) {
         let plan = self.workload.plan();
-        let value_bytes = match self.kind(step) {
-            KvStepKind::Delete { .. } => 0.0,
-            _ => self.workload.value_bytes_mean(&plan.steps[step]),
+        let key_bytes = f64::from(plan.key_size);
+        let entry_bytes = match self.kind(step) {
+            // Two keys for all of a range.
+            KvStepKind::Delete { delete: KvDelete::Range { width }, .. } => {
+                2.0 * key_bytes / f64::from(width)
+            }
+            KvStepKind::Delete { .. } => key_bytes,
+            _ => key_bytes + self.workload.value_bytes_mean(&plan.steps[step]),
         };
-        let entry_bytes = f64::from(plan.key_size) + value_bytes;
         record.rows_per_commit = Some(1);
         record.row_bytes_mean = Some(entry_bytes);
 
@@ -87,6 +94,9 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
             KvStepKind::Drain | KvStepKind::Flush => return,
             KvStepKind::FillSeq | KvStepKind::OverwriteSome { .. } => (StepKind::Load, kv::PUT),
             KvStepKind::Overwrite { write, .. } => (StepKind::Load, kv::write_kind(write)),
+            KvStepKind::Delete { delete: KvDelete::Range { .. }, .. } => {
+                (StepKind::Query, kv::DELETE_RANGE)
+            }
             KvStepKind::Delete { .. } => (StepKind::Query, kv::DELETE),
             KvStepKind::Read { read, .. } | KvStepKind::ReadWhileWriting { read, .. } => {
                 (StepKind::Query, kv::read_kind(read))
@@ -119,7 +129,7 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
     }
 
     fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check> {
-        let writes = [kv::PUT, kv::MERGE, kv::READ_MODIFY_WRITE, kv::DELETE];
+        let writes = [kv::PUT, kv::MERGE, kv::READ_MODIFY_WRITE, kv::DELETE, kv::DELETE_RANGE];
         let is_flawless = writes.into_iter().all(|kind| none_failed(totals, kind));
         self.done = step as u64 + 1;
         let step = self.workload.plan().steps[step].clone();

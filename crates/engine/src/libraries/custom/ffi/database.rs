@@ -133,6 +133,7 @@ impl Api {
                 concurrent_writers: table.writers_max == 1,
                 synced_writes: table.durabilities & abi::SURVIVES_MACHINE == 0,
                 merges: true,
+                range_deletions: true,
             },
             writers_max: if table.writers_max == 0 { u32::MAX } else { table.writers_max },
             write,

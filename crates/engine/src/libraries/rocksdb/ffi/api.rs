@@ -101,6 +101,7 @@ functions! {
         writebatch_put: fn(Opaque, *const c_char, usize, *const c_char, usize);
         writebatch_merge: fn(Opaque, *const c_char, usize, *const c_char, usize);
         writebatch_delete: fn(Opaque, *const c_char, usize);
+        writebatch_delete_range: fn(Opaque, *const c_char, usize, *const c_char, usize);
         write: fn(Opaque, Opaque, Opaque, Failure);
 
         get_pinned: fn(Opaque, Opaque, *const c_char, usize, Failure) -> Opaque;

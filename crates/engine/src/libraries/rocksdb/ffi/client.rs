@@ -216,6 +216,20 @@ impl KeyValueSession for RocksSession {
     }
 
     #[inline]
+    fn delete_range(&mut self, from: &[u8], end: &[u8]) -> Result<(), Error> {
+        let (from_start, end_start) = (from.as_ptr().cast(), end.as_ptr().cast());
+        let batch = self.single.raw;
+        let mut failure = null_mut();
+        // SAFETY: the database is held open; the batch is this session's and copies both keys.
+        unsafe {
+            (self.api.writebatch_clear)(batch);
+            (self.api.writebatch_delete_range)(batch, from_start, from.len(), end_start, end.len());
+            (self.api.write)(self.raw, self.write.raw, batch, &mut failure);
+        }
+        check(self.api, failure)
+    }
+
+    #[inline]
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {
         // SAFETY: the batch is this session's; it copies key and value.
         unsafe { self.api.put(&self.batch, key, value) }
