@@ -31,7 +31,7 @@ use hdrhistogram::Histogram;
 use load::{LatencyKind, Limits, Sink, StepEnd, SystemClock};
 use words::IntervalRow;
 use workload::kv::Kv;
-use workload::plan::{self, KvStep, KvStepKind, Workload};
+use workload::plan::{self, KvStep, Workload};
 use workload::{Next, Schedule, Summaries};
 
 const KEY_SIZE: usize = 20;
@@ -136,7 +136,7 @@ impl DatabasePlace {
 /// Runs a step on a database that this step loads, or that another call loaded.
 fn on_rocksdb(place: &DatabasePlace, mut kv: Kv, time: Option<Duration>) -> anyhow::Result<()> {
     let step = measured(&kv);
-    let creates = step.kind == KvStepKind::FillSeq;
+    let creates = step.kind.is_load();
     let database = if creates {
         place.create()?
     } else {
@@ -161,7 +161,7 @@ fn on_rocksdb(place: &DatabasePlace, mut kv: Kv, time: Option<Duration>) -> anyh
 /// remain.
 fn on_nothing(mut kv: Kv, seconds: u64) -> anyhow::Result<()> {
     let step = measured(&kv);
-    if step.kind == KvStepKind::FillSeq {
+    if step.kind.is_load() {
         return run(&mut kv, &step, None, || Ok(Nothing::new(&Arc::default())));
     }
     let table = Arc::new(fill(&mut kv, true)?);

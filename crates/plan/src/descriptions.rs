@@ -208,9 +208,9 @@ descriptions! {
         "steps"
             => "any list of these, `drain`, `revrange`, `multireadwhilewriting`, `mergerandom`, \
                 `readwhilemerging` and other `*whilemerging`, `deleteseq`, `deleterandom`, \
-                `deleterange`, `mixgraph`, and `ycsb_a` to `ycsb_f`, `fillseq` first; a suffix repeats one: `overwrite.2`";
+                `deleterange`, `mixgraph`, and `ycsb_a` to `ycsb_f`, `fillseq` or `fillsst` first; a suffix repeats one: `overwrite.2`";
         "keys"
-            => "keys that `fillseq` writes";
+            => "keys that `fillseq` or `fillsst` writes";
         "key-size" "value-size"
             => "bytes; at least 8 and 16";
         "compression-ratio"

@@ -341,6 +341,33 @@ fn a_mixgraph_runs_on_each_library_and_is_checked() {
 }
 
 #[test]
+fn keys_are_loaded_through_files_on_each_library() {
+    let Some((place, libraries)) = place_with_libraries() else {
+        return;
+    };
+
+    let steps = ["fillsst", "readrandom", "fwdrange", "overwrite", "deleterandom", "flush"];
+    let plan = sequence(20_000, &steps, "verify-share = 1.0") + &builds(&libraries);
+    let ended = place.run(&plan, &[]).expect_code(0);
+    let run = ended.run_directory();
+    let shown = Shown::read(&place, &run);
+    shown.assert_all_valid();
+
+    for library in 0..libraries.len() {
+        let target = format!("b{library}.small");
+        let operations = &shown.row(&target, "fillsst")["ops"];
+        assert_eq!(
+            (&operations["put"]["count"], &operations["ingest"]["count"]),
+            (&20_000.into(), &1.into())
+        );
+
+        // The files went below the first level.
+        let read = json(&cell(&run, &target).join("steps/02-readrandom/step.json"));
+        assert_eq!(files_of_first_level(&read), Some(0.0), "{target}");
+    }
+}
+
+#[test]
 fn synchronous_writes_are_synced_one_by_one() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;

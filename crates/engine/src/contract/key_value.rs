@@ -92,6 +92,23 @@ pub trait KeyValueSession: Send + 'static {
         Err(Error::other("the engine can't delete a range of keys"))
     }
 
+    /// Writes an entry into a sorted file outside of the database, for [`ingest`](Self::ingest). The
+    /// keys of one ingestion ascend.
+    ///
+    /// # Errors
+    /// An error of the engine; always, if it [lacks](super::Lacking) ingestion.
+    fn write_file(&mut self, _key: &[u8], _value: &[u8]) -> Result<(), Error> {
+        Err(Error::other("the engine can't take over sorted files"))
+    }
+
+    /// Makes all files that [`write_file`](Self::write_file) wrote part of the database, atomically.
+    ///
+    /// # Errors
+    /// An error of the engine; always, if it [lacks](super::Lacking) ingestion.
+    fn ingest(&mut self) -> Result<(), Error> {
+        Err(Error::other("the engine can't take over sorted files"))
+    }
+
     /// Adds an entry to the batch, without a call to the engine's storage.
     fn batch_put(&mut self, key: &[u8], value: &[u8]);
 

@@ -160,6 +160,8 @@ pub struct Lacking {
     pub merges: bool,
     /// Deleting ranges of keys.
     pub range_deletions: bool,
+    /// Taking over sorted files.
+    pub ingestion: bool,
 }
 
 /// A library that opens databases. A process loads at most one, since two versions in one address

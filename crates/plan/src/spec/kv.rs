@@ -57,9 +57,10 @@ impl KvStep {
         match self.kind {
             KvStepKind::Drain => StepRun::settling(&self.name, Settle::Pending),
             KvStepKind::Flush => StepRun::settling(&self.name, Settle::EmptyLevel0),
-            KvStepKind::FillSeq | KvStepKind::OverwriteSome { .. } | KvStepKind::Delete { .. } => {
-                StepRun::measured(&self.name, None)
-            }
+            KvStepKind::FillSeq
+            | KvStepKind::FillSst
+            | KvStepKind::OverwriteSome { .. }
+            | KvStepKind::Delete { .. } => StepRun::measured(&self.name, None),
             KvStepKind::Read { time, .. }
             | KvStepKind::ReadWhileWriting { time, .. }
             | KvStepKind::Mixed { time, .. }
@@ -77,6 +78,8 @@ impl KvStep {
 pub enum KvStepKind {
     /// `fillseq`: one client writes all keys in order, without a log.
     FillSeq,
+    /// `fillsst`: one client writes all keys in order into files, which the database takes over.
+    FillSst,
     /// `drain`: waits for compaction.
     Drain,
     /// `flush`: flushes memtables, waits, compacts level 0, waits.
@@ -149,6 +152,11 @@ impl KvStepKind {
         }
     }
 
+    /// Returns whether it loads the keys.
+    pub fn is_load(self) -> bool {
+        matches!(self, Self::FillSeq | Self::FillSst)
+    }
+
     /// Returns whether it merges values into keys.
     pub fn merges(self) -> bool {
         match self {
@@ -163,7 +171,7 @@ impl KvStepKind {
     pub(crate) fn may_sync(self) -> bool {
         let never_writes = matches!(self, Self::Drain | Self::Flush) || self.only_reads();
         // The load is without a log.
-        self != Self::FillSeq && !never_writes
+        !self.is_load() && !never_writes
     }
 }
 

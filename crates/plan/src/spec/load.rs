@@ -63,7 +63,7 @@ impl Workload {
     pub fn loads_within(&self, count: usize) -> bool {
         match self {
             Self::Insert(insert) => insert.steps[..count].iter().any(|step| step.kind.is_load()),
-            Self::Kv(kv) => kv.steps[..count].iter().any(|step| step.kind == KvStepKind::FillSeq),
+            Self::Kv(kv) => kv.steps[..count].iter().any(|step| step.kind.is_load()),
             Self::Sysbench(sysbench) => {
                 let mut steps = sysbench.steps[..count].iter();
                 steps.any(|step| step.kind == SysbenchStepKind::Load)
@@ -166,7 +166,7 @@ impl InsertStep {
 
 impl KvStepKind {
     fn makes_database(self) -> bool {
-        matches!(self, Self::FillSeq | Self::Drain | Self::Flush)
+        self.is_load() || matches!(self, Self::Drain | Self::Flush)
     }
 }
 

@@ -338,6 +338,11 @@ impl Workload {
                     "SQLite assigns keys only where they are the primary key, and `primary-key` is false",
                 )
             }
+            Self::Kv(kv) if engine == Engine::Library => {
+                let has_files = kv.steps.iter().any(|step| step.kind == KvStepKind::FillSst);
+                has_files
+                    .then_some("adapters can't take over sorted files, and the plan has `fillsst`")
+            }
             _ => None,
         }
     }

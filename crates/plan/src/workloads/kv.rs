@@ -32,8 +32,9 @@ const RANGE_WIDTH: u32 = 100;
 const RANGE_WIDTHS: RangeInclusive<u32> = 1..=1_000_000;
 const TIME_MAX: Duration = Duration::from_secs(72 * 3600);
 
-const STEPS: [(&str, Kind); 22] = [
+const STEPS: [(&str, Kind); 23] = [
     ("fillseq", Kind::FillSeq),
+    ("fillsst", Kind::FillSst),
     ("drain", Kind::Drain),
     ("flush", Kind::Flush),
     ("readrandom", Kind::Read(KvRead::Get)),
@@ -61,6 +62,7 @@ const STEPS: [(&str, Kind); 22] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     FillSeq,
+    FillSst,
     Drain,
     Flush,
     Read(KvRead),
@@ -87,6 +89,12 @@ const DEFAULTS: &[&str] = &[
     "overwrite",
 ];
 
+impl Kind {
+    fn is_load(self) -> bool {
+        matches!(self, Self::FillSeq | Self::FillSst)
+    }
+}
+
 impl StepKind for Kind {
     type Known = ();
     const REPEATED: &'static str = "overwrite.2";
@@ -102,7 +110,7 @@ impl StepKind for Kind {
     }
 
     fn can_repeat(self) -> bool {
-        self != Self::FillSeq
+        !self.is_load()
     }
 
     fn names((): &()) -> Vec<&str> {
@@ -215,6 +223,7 @@ fn step(
 
     match kind {
         Kind::FillSeq => KvStepKind::FillSeq,
+        Kind::FillSst => KvStepKind::FillSst,
         Kind::Drain => KvStepKind::Drain,
         Kind::Flush => KvStepKind::Flush,
         Kind::Read(read) => {
@@ -268,12 +277,21 @@ fn step(
 
 /// Reports steps that come before the load, and a second load.
 fn check_order(cx: &mut Context<'_>, names: &StepNames<Kind>) {
-    if !step::check_load(cx, names, Kind::FillSeq, "keys") {
+    let mut loads = names.value.iter().filter(|(step, _)| step.kind.is_load());
+    let load = loads.next().map_or(Kind::FillSeq, |(step, _)| step.kind);
+    if !step::check_load(cx, names, load, "keys") {
         cx.error("plan::step-order", names.place, "no step loads the keys")
             .label("`fillseq` is missing")
-            .help("start the list with `fillseq`, which writes all keys in order");
+            .help("start the list with `fillseq` or `fillsst`, which write all keys in order");
     }
-    step::check_once(cx, names, Kind::FillSeq, "the keys are loaded");
+    step::check_once(cx, names, load, "the keys are loaded");
+
+    if let Some((step, place)) = loads.find(|(step, _)| step.kind != load) {
+        let message = format!("step {} loads the keys again", code(&step.name));
+        cx.error("plan::step-order", *place, message)
+            .label("the keys are loaded already")
+            .help("remove it, or compare both loads in two variants");
+    }
 }
 
 #[cfg(test)]

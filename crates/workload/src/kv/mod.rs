@@ -35,8 +35,8 @@ pub use history::StepWrites;
 use history::{Change, CurrentWrites, History, WriterHistory};
 use mixed::{MixedClient, MixedPart};
 pub use mixed::{READ_MODIFY_WRITE, mix_kinds};
-pub use programs::{DELETE, DELETE_RANGE, MERGE, PUT, read_kind, write_kind};
-use programs::{Reader, Writer, WriterPart, change_kind};
+pub use programs::{DELETE, DELETE_RANGE, INGEST, MERGE, PUT, read_kind, write_kind};
+use programs::{Load, Reader, Writer, WriterPart, change_kind};
 use verifier::ReadVerifier;
 
 /// The time between bursts of the writer in a step with readers; `db_bench` writes ten times a
@@ -148,11 +148,15 @@ impl Kv {
         };
         match step.kind {
             KvStepKind::Drain | KvStepKind::Flush => Ok(Vec::new()),
-            KvStepKind::FillSeq => {
+            KvStepKind::FillSeq | KvStepKind::FillSst => {
                 let mut session = connect()?;
                 session.set_durability(Durability::None);
                 let part = WriterPart {
-                    is_load: true,
+                    load: Some(if step.kind == KvStepKind::FillSst {
+                        Load::Files
+                    } else {
+                        Load::Puts
+                    }),
                     change: Change::Put,
                     shape: KeyShape::InOrder,
                     step: step.number,
@@ -517,7 +521,7 @@ fn shape_of(kind: KvStepKind) -> KeyShape {
 /// Returns the work of a writer of a step after the load.
 fn writer_part(step: &KvStep, writer: u32, quota: Option<u64>) -> WriterPart {
     WriterPart {
-        is_load: false,
+        load: None,
         change: change_of(step.kind),
         shape: shape_of(step.kind),
         step: step.number,

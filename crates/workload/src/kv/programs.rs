@@ -13,6 +13,8 @@ use crate::{Executed, Next, OpKind, OpRole, Program, Random, Summary};
 
 /// Writes a key and its value.
 pub const PUT: OpKind = OpKind::new("put", OpRole::Put);
+/// Makes files part of the database.
+pub const INGEST: OpKind = OpKind::new("ingest", OpRole::EndBulkLoad);
 /// Merges a value into a key.
 pub const MERGE: OpKind = OpKind::new("merge", OpRole::Put);
 /// Deletes a key.
@@ -52,11 +54,19 @@ pub(super) const fn change_kind(change: Change) -> OpKind {
     }
 }
 
+/// The way in which keys are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Load {
+    Puts,
+    /// Into files, which the database takes over at the end.
+    Files,
+}
+
 /// The work of one writer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WriterPart {
-    /// The writer loads the keys.
-    pub(super) is_load: bool,
+    /// The way in which the writer loads the keys; `None` if it does something else.
+    pub(super) load: Option<Load>,
     pub(super) change: Change,
     pub(super) shape: KeyShape,
     pub(super) step: u32,
@@ -82,6 +92,8 @@ pub(super) struct Writer<S> {
     version: ValueVersion,
     /// The number of writes that succeeded.
     written: u64,
+    /// The files are part of the database, or there are none.
+    is_ingested: bool,
 }
 
 impl<S> Writer<S> {
@@ -95,6 +107,7 @@ impl<S> Writer<S> {
             choices: data.choices(step, writer, shape),
             version: ValueVersion { step, writer, sequence: 0 },
             data: Arc::clone(data),
+            is_ingested: part.load != Some(Load::Files),
             part,
             written: 0,
             session,
@@ -102,9 +115,24 @@ impl<S> Writer<S> {
     }
 }
 
+impl<S: KeyValueSession> Writer<S> {
+    /// Writes an entry into a file, or gives all files to the database.
+    fn execute_on_files(&mut self) -> Result<Executed, Error> {
+        if self.part.quota == Some(self.written) {
+            self.session.ingest()?;
+            self.is_ingested = true;
+            return Ok(Executed::without_rows());
+        }
+        self.session.write_file(&self.key, &self.value)?;
+        self.written += 1;
+        Ok(Executed::new(1, (1, 1)))
+    }
+}
+
 impl<S: KeyValueSession> Program for Writer<S> {
     fn kinds(&self) -> &'static [OpKind] {
         match self.part.change {
+            _ if self.part.load == Some(Load::Files) => &[PUT, INGEST],
             Change::Put => &[PUT],
             Change::Merge => &[MERGE],
             Change::Delete => &[DELETE],
@@ -119,7 +147,7 @@ impl<S: KeyValueSession> Program for Writer<S> {
     fn prepare(&mut self) -> Next {
         let sequence = self.version.sequence;
         if self.part.quota == Some(sequence) {
-            return Next::Done;
+            return if self.is_ingested { Next::Done } else { Next::Ready(1) };
         }
 
         let number = self.choices.get(sequence);
@@ -136,6 +164,10 @@ impl<S: KeyValueSession> Program for Writer<S> {
     }
 
     fn execute(&mut self) -> Result<Executed, Error> {
+        if self.part.load == Some(Load::Files) {
+            return self.execute_on_files();
+        }
+
         match self.part.change {
             Change::Put => self.session.put(&self.key, &self.value)?,
             Change::Merge => self.session.merge(&self.key, &self.value)?,
@@ -148,9 +180,10 @@ impl<S: KeyValueSession> Program for Writer<S> {
 
     fn summary(&mut self, _: u64) -> Result<Summary, Error> {
         Ok(Summary::KeyValueWrites(WriterSummary {
-            is_load: self.part.is_load,
+            is_load: self.part.load.is_some(),
             begun: self.version.sequence,
-            written: self.written,
+            // Files that the database did not take over are lost.
+            written: if self.is_ingested { self.written } else { 0 },
         }))
     }
 }

@@ -770,3 +770,21 @@ fn a_lost_or_too_wide_deletion_of_a_range_is_reported() {
         assert!(failed(&bench.kv.check(&bench.memory.facts())).contains(&"keys"));
     }
 }
+
+#[test]
+fn keys_are_loaded_through_files() {
+    let mut bench = Bench::new(&plan(), 1);
+    let done = bench.step(KvStepKind::FillSst, 500);
+    assert_eq!((done.operations, bench.kv.keys()), (500, 0), "nothing is ingested yet");
+    assert!(bench.memory.map().is_empty());
+
+    let mut bench = Bench::new(&plan(), 1);
+    let done = bench.step(KvStepKind::FillSst, u64::MAX);
+    assert_eq!((done.works.len(), done.operations, done.unexpected), (1, 1001, 0));
+    let kinds: Vec<&str> = done.works[0].program.kinds().iter().map(|kind| kind.name).collect();
+    assert_eq!(kinds, ["put", "ingest"]);
+    assert_reads_are_right(&mut bench, "after the load");
+
+    // The same keys and values as those of the usual load.
+    assert_eq!(*bench.memory.map(), *Bench::loaded().memory.map());
+}

@@ -24,7 +24,12 @@ impl Memory {
     }
 
     pub(crate) fn connect(self: &Arc<Self>) -> Client {
-        Client { memory: Arc::clone(self), values: Vec::new(), batch: Vec::new() }
+        Client {
+            memory: Arc::clone(self),
+            values: Vec::new(),
+            batch: Vec::new(),
+            files: Vec::new(),
+        }
     }
 
     pub(crate) fn facts(&self) -> KeyFacts {
@@ -43,6 +48,8 @@ pub(crate) struct Client {
     values: Vec<Option<Vec<u8>>>,
     /// Keys, and their values unless they are removed.
     batch: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// The entries of files that are not ingested yet.
+    files: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl KeyValueSession for Client {
@@ -62,6 +69,15 @@ impl KeyValueSession for Client {
     }
     fn delete_range(&mut self, from: &[u8], end: &[u8]) -> Result<(), Error> {
         self.memory.map().retain(|key, _| key.as_slice() < from || key.as_slice() >= end);
+        Ok(())
+    }
+    fn write_file(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.files.push((key.into(), value.into()));
+        Ok(())
+    }
+    fn ingest(&mut self) -> Result<(), Error> {
+        assert!(self.files.is_sorted(), "keys ascend");
+        self.memory.map().extend(self.files.drain(..));
         Ok(())
     }
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {

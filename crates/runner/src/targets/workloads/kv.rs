@@ -47,6 +47,7 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
         let lacks = self.database.lacks();
         let kind = self.kind(step);
         let what = match kind {
+            KvStepKind::FillSst if lacks.ingestion => "ingestion of sorted files",
             _ if lacks.merges && kind.merges() => "merges",
             KvStepKind::Delete { delete: KvDelete::Range { .. }, .. } if lacks.range_deletions => {
                 "deletions of ranges"
@@ -92,7 +93,9 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
 
         let (kind, main_operation) = match self.kind(step) {
             KvStepKind::Drain | KvStepKind::Flush => return,
-            KvStepKind::FillSeq | KvStepKind::OverwriteSome { .. } => (StepKind::Load, kv::PUT),
+            KvStepKind::FillSeq | KvStepKind::FillSst | KvStepKind::OverwriteSome { .. } => {
+                (StepKind::Load, kv::PUT)
+            }
             KvStepKind::Overwrite { write, .. } => (StepKind::Load, kv::write_kind(write)),
             KvStepKind::Delete { delete: KvDelete::Range { .. }, .. } => {
                 (StepKind::Query, kv::DELETE_RANGE)
@@ -115,7 +118,7 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
 
     fn planned_rows(&self, step: usize) -> u64 {
         match self.kind(step) {
-            KvStepKind::FillSeq => self.workload.plan().keys,
+            KvStepKind::FillSeq | KvStepKind::FillSst => self.workload.plan().keys,
             KvStepKind::OverwriteSome { writes } => writes,
             KvStepKind::Delete { deletes, .. } => deletes,
             _ => 0,

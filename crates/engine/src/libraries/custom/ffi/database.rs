@@ -134,6 +134,7 @@ impl Api {
                 synced_writes: table.durabilities & abi::SURVIVES_MACHINE == 0,
                 merges: true,
                 range_deletions: true,
+                ingestion: true,
             },
             writers_max: if table.writers_max == 0 { u32::MAX } else { table.writers_max },
             write,

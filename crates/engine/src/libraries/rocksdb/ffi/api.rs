@@ -104,6 +104,18 @@ functions! {
         writebatch_delete_range: fn(Opaque, *const c_char, usize, *const c_char, usize);
         write: fn(Opaque, Opaque, Opaque, Failure);
 
+        envoptions_create: fn() -> Opaque;
+        envoptions_destroy: fn(Opaque);
+        sstfilewriter_create: fn(Opaque, Opaque) -> Opaque;
+        sstfilewriter_destroy: fn(Opaque);
+        sstfilewriter_open: fn(Opaque, *const c_char, Failure);
+        sstfilewriter_put: fn(Opaque, *const c_char, usize, *const c_char, usize, Failure);
+        sstfilewriter_finish: fn(Opaque, Failure);
+        ingestexternalfileoptions_create: fn() -> Opaque;
+        ingestexternalfileoptions_destroy: fn(Opaque);
+        ingestexternalfileoptions_set_move_files: fn(Opaque, c_uchar);
+        ingest_external_file: fn(Opaque, *const *const c_char, usize, Opaque, Failure);
+
         get_pinned: fn(Opaque, Opaque, *const c_char, usize, Failure) -> Opaque;
         pinnableslice_value: fn(Opaque, *mut usize) -> *const c_char;
         pinnableslice_destroy: fn(Opaque);

@@ -13,6 +13,7 @@ use words::Durability;
 
 use super::api::{Api, Opaque, Owned};
 use super::database::{Database, bytes, check};
+use super::sorted_files::SortedFiles;
 use crate::contract::{Direction, KeyOrder, KeyValueSession, Scan, Scanned};
 use crate::error::Error;
 
@@ -45,6 +46,8 @@ pub struct RocksSession {
     /// The last value read.
     pinned: Option<Owned>,
     multi_get: MultiGet,
+    /// The files that the session writes; `None` if it wrote none since the last ingestion.
+    files: Option<SortedFiles>,
     order: KeyOrder,
     database: Arc<Database>,
 }
@@ -79,6 +82,7 @@ impl RocksSession {
                 single: batch(),
                 pinned: None,
                 multi_get: MultiGet::default(),
+                files: None,
                 order: KeyOrder::default(),
                 database,
             }
@@ -227,6 +231,19 @@ impl KeyValueSession for RocksSession {
             (self.api.write)(self.raw, self.write.raw, batch, &mut failure);
         }
         check(self.api, failure)
+    }
+
+    #[inline]
+    fn write_file(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        let files = self.files.get_or_insert_with(|| SortedFiles::new(&self.database));
+        files.write(&self.database, key, value)
+    }
+
+    fn ingest(&mut self) -> Result<(), Error> {
+        match self.files.take() {
+            Some(mut files) => files.ingest(&self.database),
+            None => Ok(()),
+        }
     }
 
     #[inline]

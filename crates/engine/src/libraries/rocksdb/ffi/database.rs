@@ -6,7 +6,7 @@
 )]
 
 use std::ffi::{CStr, CString, c_char, c_void};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
 use super::api::{Api, Opaque, Owned};
@@ -36,7 +36,8 @@ fn take(api: &Api, text: *mut c_char) -> Option<String> {
     }
 }
 
-fn text(text: &str) -> Result<CString, Error> {
+/// Returns text with a zero at its end.
+pub(super) fn text(text: &str) -> Result<CString, Error> {
     CString::new(text).map_err(|_| Error::other(format!("`{text:?}` contains a zero byte")))
 }
 
@@ -139,6 +140,7 @@ pub(in crate::libraries::rocksdb) struct Database {
     pub(super) api: &'static Api,
     pub(super) raw: Opaque,
     pub(super) family: Opaque,
+    pub(super) directory: PathBuf,
     /// The options, which contain the statistics.
     options: Options,
 }
@@ -192,7 +194,12 @@ impl Database {
         };
 
         check(api, failure)?;
-        Ok(Self { api, raw, family, options })
+        Ok(Self { api, raw, family, directory: directory.to_owned(), options })
+    }
+
+    /// Returns the options, which live as long as the database.
+    pub(super) fn options_raw(&self) -> Opaque {
+        self.options.owned.raw
     }
 
     /// Returns a property as text; `None` if the version does not know it.

@@ -6,6 +6,7 @@
 mod api;
 mod client;
 mod database;
+mod sorted_files;
 
 pub(super) use api::{Api, load};
 pub use client::RocksSession;
