@@ -20,7 +20,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Direction, Durability, Error, KeyFacts, KeyValueSession, Scan};
+use engine::{Direction, Durability, Error, ErrorClass, KeyFacts, KeyValueSession, Scan};
 use plan::{KvDelete, KvKeys, KvMix, KvMixWrite, KvRead, KvStep, KvStepKind, KvWrite};
 use serde::{Deserialize, Serialize};
 
@@ -264,7 +264,8 @@ impl Kv {
             first_new: None,
         };
         let graph = self.data.graph_of(step.number);
-        let graph = graph.ok_or_else(|| Error::other("the plan has no such step"))?;
+        let graph =
+            graph.ok_or_else(|| Error::new(ErrorClass::Other, "the plan has no such step"))?;
 
         let mut tasks = Vec::new();
         for client in 0..self.clients {

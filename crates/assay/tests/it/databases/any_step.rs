@@ -94,21 +94,46 @@ fn postgres_begins_after_inserts() {
     }
 }
 
+/// Returns a plan of the key-value sequence with these steps.
+fn key_values(library: &Path, steps: &[&str]) -> String {
+    format!(
+        "repeats = 2\n[workload.kv]\nkeys = 5000\nread-time = \"{QUICK}\"\n\
+         read-write-time = \"{QUICK}\"\nwrite-rate = \"1MiB/s\"\nverify-share = 1.0\n\
+         steps = {steps:?}\n[build.rocks]\nrocksdb = '{}'\n{}",
+        library.display(),
+        super::ROCKSDB
+    )
+}
+
 #[test]
 fn rocksdb_knows_which_keys_were_overwritten_before() {
     let Some(libraries) = rocksdb_or_test_is_skipped() else {
         return;
     };
     let place = Place::new();
-    let plan = format!(
-        "repeats = 2\n[workload.kv]\nkeys = 5000\nread-time = \"{QUICK}\"\n\
-         read-write-time = \"{QUICK}\"\nwrite-rate = \"1MiB/s\"\nverify-share = 1.0\n\
-         steps = [\"fillseq\", \"readwhilewriting\", \"overwrite\", \"readrandom\"]\n\
-         [build.rocks]\nrocksdb = '{}'\n{}",
-        libraries[0].display(),
-        super::ROCKSDB
-    );
+    let plan =
+        key_values(&libraries[0], &["fillseq", "readwhilewriting", "overwrite", "readrandom"]);
     keep_and_begin(&place, &plan, "overwrite", "rocks.base", &["04-readrandom"]);
+}
+
+#[test]
+fn rocksdb_knows_which_keys_were_deleted_and_merged_before() {
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let place = Place::new();
+    let steps = [
+        "fillsst",
+        "mergerandom",
+        "deleterandom",
+        "mixgraph",
+        "deleterange",
+        "fwdrange",
+        "mixgraph.2",
+    ];
+    let plan = key_values(&libraries[0], &steps);
+    let later = ["06-fwdrange", "07-mixgraph.2"];
+    keep_and_begin(&place, &plan, "deleterange", "rocks.base", &later);
 }
 
 #[test]

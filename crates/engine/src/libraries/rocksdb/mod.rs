@@ -4,6 +4,7 @@
 //! So one binary measures every version. A process loads only one library: two versions never share
 //! an address space. There is no SQL; the load uses [`crate::KeyValueSession`].
 
+mod checked_options;
 mod failure;
 mod ffi;
 pub(crate) mod library;
@@ -30,13 +31,14 @@ pub(crate) use statistics::{add_stall_totals, levels};
 
 use crate::contract::{
     Capabilities, Engine, KeyValueEngine, KeyValueLibrary, Lacking, LibraryConfig, Observer,
-    SettleLimits, Settled, Storage, UnknownOption, durability_setting,
+    SettleLimits, Settled, Storage, durability_setting,
 };
 use crate::error::{Error, ErrorClass, SetupError};
 use crate::local::log::LogParser;
-use ffi::{ClockCache, Database, Options};
+use checked_options::{add_merge_operator, entries_of, prepare};
+use ffi::Database;
 use observer::RocksObserver;
-use options::{OptionEntry, OptionsFile};
+use options::OptionEntry;
 use settle::Settling;
 
 /// The first version that leaves readahead for compaction to the kernel.
@@ -333,8 +335,6 @@ impl Engine for RocksDb {
 
 /// The property with the size of the block cache; absent without a cache.
 const CACHE_CAPACITY: &CStr = c"rocksdb.block-cache-capacity";
-/// The option with the operator that combines merged values.
-const MERGE_OPERATOR: &str = "merge_operator";
 /// The library's per-thread counters, which each connection turns off.
 const PERF_LEVEL: &str = "perf_level";
 /// The folder of the database in a data directory, separate from assay's marker.
@@ -398,208 +398,4 @@ fn refuse_missing_cache(
         format!("{}: {} made {made}", entry.shown(), library.version_text()),
         "set `num_shard_bits` to a value below 20, and ratios to values between 0 and 1",
     ))
-}
-
-/// Returns the options of the config, which the library has not checked yet.
-fn entries_of(library: &Library, config: &LibraryConfig) -> Result<Vec<OptionEntry>, SetupError> {
-    let file = config.file.as_deref().map(OptionsFile::parse);
-    options::entries(file.as_ref(), &config.set, &library.defaults).map_err(|what| {
-        SetupError::config(what, "write options as in the OPTIONS file of a RocksDB database")
-    })
-}
-
-/// Adds the operator that makes the newest of several merged values count. Returns false if the
-/// version has no name for it, so that it can't be set.
-fn add_merge_operator(
-    library: &Library,
-    entries: &mut Vec<OptionEntry>,
-) -> Result<bool, SetupError> {
-    let mut others = entries.iter().filter(|entry| !entry.is_table);
-    match others.find(|entry| entry.name == MERGE_OPERATOR) {
-        None => {
-            let entry = OptionEntry::new(false, MERGE_OPERATOR, "put");
-            let is_known = Options::new(library.api).with(&entry.text()).is_ok();
-            if is_known {
-                entries.push(entry);
-            }
-            Ok(is_known)
-        }
-        Some(entry) if matches!(entry.value.as_str(), "put" | "PutOperator") => Ok(true),
-        Some(entry) => Err(SetupError::config(
-            format!("{}: the steps that merge need the operator `put`", entry.shown()),
-            "remove the option, or the steps that merge",
-        )),
-    }
-}
-
-/// Returns the library's options for the config, and the options that it does not know, which are
-/// removed from `entries`.
-fn prepare(
-    library: &Library,
-    entries: &mut Vec<OptionEntry>,
-    config: &LibraryConfig,
-) -> Result<(Options, Vec<String>), SetupError> {
-    let version = library.version_text();
-    let mut base = Options::new(library.api);
-    if config.statistics {
-        base.enable_statistics();
-    }
-
-    // All errors are reported at once.
-    let mut wrong = Vec::new();
-    let mut not_applicable = Vec::new();
-    let mut given = Vec::with_capacity(entries.len());
-    let mut text = Vec::with_capacity(entries.len());
-    for entry in entries.drain(..) {
-        // The text form of options can't make this cache in every version that has it.
-        if let Some(cache) = clock_cache(&entry).map_err(|what| refused(library, what))? {
-            if library.has_clock_cache(cache.entry_charge == 0) && base.set_clock_cache(cache) {
-                given.push(entry);
-            } else if config.unknown == UnknownOption::Skip {
-                not_applicable.push(format!("{}={}", entry.full_name(), entry.value));
-            } else {
-                wrong.push(format!("{version} does not support the cache {}", entry.shown()));
-            }
-            continue;
-        }
-
-        let is_taken = |other: &OptionEntry| base.with(&other.text()).is_ok();
-        match options::wrong_number(&entry, &library.defaults, is_taken) {
-            Some(what) => wrong.push(what),
-            None => {
-                text.push(entry.clone());
-                given.push(entry);
-            }
-        }
-    }
-    *entries = given;
-
-    let mut answer = base.with(&options::join(&text));
-    if answer.is_err() {
-        let unknown = try_each(library, &base, &text, config.unknown, &mut wrong);
-        if wrong.is_empty() && !unknown.is_empty() {
-            not_applicable.extend(unknown.iter().map(OptionEntry::full_name));
-            text.retain(|entry| !unknown.contains(entry));
-            entries.retain(|entry| !unknown.contains(entry));
-            answer = base.with(&options::join(&text));
-        }
-    }
-
-    if !wrong.is_empty() {
-        return Err(refused(library, wrong.join("; ")));
-    }
-    let options =
-        answer.map_err(|error| refused(library, format!("{version}: {}", error.message)))?;
-    Ok((options, not_applicable))
-}
-
-fn refused(library: &Library, what: String) -> SetupError {
-    let version = library.version_text();
-    let help = format!("the OPTIONS file of any database that {version} created lists its options");
-    SetupError::config(what, help)
-}
-
-/// Returns the entries that the library does not know, and adds those that it refuses to `wrong`.
-/// Tests each entry alone, because the library reports only one of several invalid entries, and not
-/// always the right one.
-fn try_each(
-    library: &Library,
-    base: &Options,
-    entries: &[OptionEntry],
-    unknown_option: UnknownOption,
-    wrong: &mut Vec<String>,
-) -> Vec<OptionEntry> {
-    let mut unknown = Vec::new();
-    let mut not_taken = Vec::new();
-    for entry in entries {
-        match base.with(&entry.text()) {
-            Ok(_) => {}
-            Err(error) if library.defaults.knows(entry) => {
-                not_taken.push(format!("{}: {}", entry.shown(), error.message));
-            }
-            Err(_) => unknown.push(entry.clone()),
-        }
-    }
-
-    let version = library.version_text();
-    if !not_taken.is_empty() {
-        wrong.push(format!("{version} refuses {}", not_taken.join("; ")));
-    }
-    if !unknown.is_empty() && unknown_option == UnknownOption::Refuse {
-        let names: Vec<String> =
-            unknown.iter().map(|entry| format!("`{}`", entry.full_name())).collect();
-        wrong.push(format!("{version} does not know the option {}", names.join(", ")));
-    }
-    unknown
-}
-
-/// Returns the lock-free cache that an entry describes; `None` for any other entry.
-fn clock_cache(entry: &OptionEntry) -> Result<Option<ClockCache>, String> {
-    if entry.name != "block_cache" || !entry.is_table || !entry.value.starts_with('{') {
-        return Ok(None);
-    }
-
-    let parts = options::nested(&entry.value)?;
-    let Some(id) = options::part(&parts, "id") else {
-        return Ok(None);
-    };
-    let wrong = |what: String| format!("`block_cache = {}`: {what}", entry.value);
-
-    let known: &[&str] = match id {
-        "HyperClockCache" => &["id", "capacity", "estimated_entry_charge"],
-        "AutoHyperClockCache" => &["id", "capacity"],
-        other => {
-            return Err(wrong(format!(
-                "unknown cache `{other}`; write HyperClockCache or AutoHyperClockCache, or omit `id` for an LRU cache"
-            )));
-        }
-    };
-    let mut names = parts.iter().map(|(name, _)| name.as_str());
-    if let Some(name) = names.find(|name| !known.contains(name)) {
-        return Err(wrong(format!("`{name}` can't be set; supported are {}", known.join(", "))));
-    }
-
-    let size = |name: &str| {
-        let text =
-            options::part(&parts, name).ok_or_else(|| wrong(format!("`{name}` is missing")))?;
-        options::bytes(text)
-            .filter(|&size| size > 0)
-            .ok_or_else(|| wrong(format!("`{name}={text}` is not a size")))
-    };
-    let has_charge = known.contains(&"estimated_entry_charge");
-    Ok(Some(ClockCache {
-        capacity: size("capacity")?,
-        entry_charge: if has_charge { size("estimated_entry_charge")? } else { 0 },
-    }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cache(value: &str) -> Result<Option<ClockCache>, String> {
-        clock_cache(&OptionEntry::new(true, "block_cache", value))
-    }
-
-    #[test]
-    fn lock_free_caches_are_recognized() {
-        assert_eq!(cache("8M"), Ok(None));
-        assert_eq!(cache("{capacity=8M;num_shard_bits=4}"), Ok(None));
-        let sizes = |value| {
-            cache(value).map(|cache| cache.map(|cache| (cache.capacity, cache.entry_charge)))
-        };
-        let adapts = "{id=AutoHyperClockCache;capacity=2G}";
-        assert_eq!(sizes(adapts), Ok(Some((2 << 30, 0))));
-        let fixed = "{id=HyperClockCache;capacity=100;estimated_entry_charge=8K}";
-        assert_eq!(sizes(fixed), Ok(Some((100, 8192))));
-        for (bad, why) in [
-            ("{id=HyperClockCache;capacity=1G}", "`estimated_entry_charge` is missing"),
-            ("{id=ClockCache;capacity=1G}", "`ClockCache`"),
-            ("{id=AutoHyperClockCache;capacity=much}", "`capacity=much`"),
-            ("{id=AutoHyperClockCache;capacity=1G;num_shard_bits=2}", "`num_shard_bits`"),
-        ] {
-            let what = cache(bad).unwrap_err();
-            assert!(what.contains(why), "{what}");
-        }
-    }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Library, RocksDb, clock_cache, entries_of, prepare};
+use super::checked_options::{clock_cache, entries_of, prepare};
+use super::{Library, RocksDb};
 use crate::contract::{Engine as _, KeyValueEngine as _, LibraryConfig};
 use crate::error::SetupError;
 use crate::safety::trial;
