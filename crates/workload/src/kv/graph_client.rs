@@ -11,7 +11,7 @@ use super::verifier::{ReadVerifier, VerifiedScan};
 use crate::summary::MixSummary;
 use crate::{Executed, Next, OpKind, Program, Random, Summary};
 
-/// The kinds of operation, in the order of [`GraphOperation`].
+/// The kinds of operation of a `mixgraph`: gets, puts and scans.
 pub const GRAPH_KINDS: &[OpKind] = &[GET, PUT, SCAN];
 
 /// Reads and writes in one connection.

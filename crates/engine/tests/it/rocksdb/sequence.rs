@@ -2,7 +2,7 @@
 
 use engine::Engine as _;
 use engine::rocksdb::RocksDb;
-use engine::{Direction, Durability, KeyValueEngine as _, KeyValueSession, Scan};
+use engine::{Direction, Durability, KeyValueEngine as _, KeyValueSession, LibraryConfig, Scan};
 
 use super::{SMALL, config, key, on_each, small, value};
 
@@ -27,6 +27,85 @@ fn what_is_written_is_read() {
         session.delete(&key(1)).unwrap();
         assert_eq!(session.get(&key(1)).unwrap(), None);
         session.delete(&key(1)).unwrap();
+    });
+}
+
+#[test]
+fn the_newest_of_merged_values_counts() {
+    on_each(|library| {
+        let place = tempfile::tempdir().unwrap();
+        let merging = LibraryConfig { merges: true, ..config(&SMALL) };
+        let database = RocksDb::create(library, place.path(), &merging).unwrap();
+        assert!(!database.lacks().merges);
+        let mut session = database.connect();
+        session.put(&key(1), &value(1)).unwrap();
+        for number in 2..5 {
+            session.merge(&key(1), &value(number)).unwrap();
+            session.merge(&key(number), &value(number)).unwrap();
+            if number == 3 {
+                database.flush().unwrap();
+            }
+        }
+        assert_eq!(session.get(&key(1)).unwrap(), Some(&value(4)[..]));
+        assert_eq!(session.get(&key(3)).unwrap(), Some(&value(3)[..]));
+
+        let mut found = Vec::new();
+        let all = scan(&[], Direction::Forward, 10);
+        session.scan(all, |_, value| found.push(value.to_vec())).unwrap();
+        assert_eq!(found, [value(4), value(2), value(3), value(4)]);
+        session.delete(&key(1)).unwrap();
+        assert_eq!(session.get(&key(1)).unwrap(), None);
+    });
+}
+
+#[test]
+fn a_range_is_deleted_up_to_its_end() {
+    on_each(|library| {
+        let place = tempfile::tempdir().unwrap();
+        let database = small(library, place.path());
+        assert!(database.lacks().merges, "nobody asked for merges");
+        let mut session = database.connect();
+        for number in 0..20 {
+            session.put(&key(number), &value(number)).unwrap();
+        }
+        session.delete_range(&key(5), &key(15)).unwrap();
+        session.put(&key(9), &value(90)).unwrap();
+
+        let mut found = Vec::new();
+        let all = scan(&[], Direction::Forward, 30);
+        session.scan(all, |key, _| found.push(key.to_vec())).unwrap();
+        let expected: Vec<_> =
+            (0..5).chain([9]).chain(15..20).map(|number| key(number).to_vec()).collect();
+        assert_eq!(found, expected);
+    });
+}
+
+#[test]
+fn files_are_taken_over_whole_and_nothing_is_left_of_them() {
+    on_each(|library| {
+        let place = tempfile::tempdir().unwrap();
+        let database = small(library, place.path());
+        let mut session = database.connect();
+        // More than the 64 MiB of one file.
+        let large = vec![b'x'; 1 << 20];
+        for number in 0..70 {
+            session.write_file(&key(number), &large).unwrap();
+        }
+        assert_eq!(database.inspect().unwrap().keys, 0);
+        let before = fs_err::read_dir(place.path()).unwrap().count();
+        session.ingest().unwrap();
+        assert_eq!(database.inspect().unwrap().keys, 70);
+        assert_eq!(fs_err::read_dir(place.path()).unwrap().count(), before - 1);
+        assert_eq!(session.get(&key(69)).unwrap(), Some(&large[..]));
+
+        // A second time, also over keys that exist.
+        session.write_file(&key(3), b"new").unwrap();
+        session.ingest().unwrap();
+        assert_eq!(session.get(&key(3)).unwrap(), Some(&b"new"[..]));
+
+        // Keys must ascend.
+        session.write_file(&key(5), b"").unwrap();
+        assert!(session.write_file(&key(4), b"").is_err());
     });
 }
 

@@ -93,7 +93,6 @@ functions! {
         writeoptions_set_sync: fn(Opaque, c_uchar);
         writeoptions_disable_WAL: fn(Opaque, c_int);
 
-        delete: fn(Opaque, Opaque, *const c_char, usize, Failure);
         writebatch_create: fn() -> Opaque;
         writebatch_destroy: fn(Opaque);
         writebatch_clear: fn(Opaque);

@@ -210,11 +210,13 @@ impl KeyValueSession for RocksSession {
     /// Deletes a key. The library does not check that it exists.
     #[inline]
     fn delete(&mut self, key: &[u8]) -> Result<(), Error> {
+        let batch = self.single.raw;
         let mut failure = null_mut();
-        // SAFETY: the database is held open; the key is borrowed for the call.
+        // SAFETY: the database is held open; the batch is this session's and copies the key.
         unsafe {
-            let (write, start) = (self.write.raw, key.as_ptr().cast());
-            (self.api.delete)(self.raw, write, start, key.len(), &mut failure);
+            (self.api.writebatch_clear)(batch);
+            (self.api.writebatch_delete)(batch, key.as_ptr().cast(), key.len());
+            (self.api.write)(self.raw, self.write.raw, batch, &mut failure);
         }
         check(self.api, failure)
     }
