@@ -237,16 +237,25 @@ fn the_work_of_rocksdb_is_that_of_its_library() {
     let place = Place::new();
     let plan = format!(
         "name = \"test\"\n[workload.kv]\nkeys = 2000\nkey-size = 16\nvalue-size = 100\n\
-         read-time = \"{QUICK}\"\nsteps = [\"fillseq\", \"readrandom\"]\n[build.b0]\nrocksdb = '{}'\n",
+         read-time = \"{QUICK}\"\nread-write-time = \"{QUICK}\"\n\
+         steps = [\"fillseq\", \"readrandom\", \"deleterandom\", \"mergerandom\"]\n\
+         [build.b0]\nrocksdb = '{}'\n",
         libraries[0].display()
     );
 
     let cells = count(&place, &plan);
     cells.assert_reads_are_counted("readrandom", "get", 1_000.0, "rocksdb::DBImpl::Get");
 
-    // A load that a library continues in the background is counted as a whole, after its warm-up.
-    for work in cells.work("fillseq") {
-        assert_eq!(work.operations, BTreeMap::from([("put".to_owned(), 1_990)]));
+    // A load that a library continues in the background is counted as a whole, after its warm-up, and
+    // so is any other number of operations. A step with a time ends after those of `[exact]`.
+    for (step, kind, operations) in [
+        ("fillseq", "put", 1_990),
+        ("deleterandom", "delete", 190),
+        ("mergerandom", "merge", OPERATIONS),
+    ] {
+        for work in cells.work(step) {
+            assert_eq!(work.operations, BTreeMap::from([(kind.to_owned(), operations)]));
+        }
     }
 }
 

@@ -73,7 +73,7 @@ pub trait KeyValueSession: Send + 'static {
     /// or merged, the newest counts: the operator is that of `db_bench --merge_operator=put`.
     ///
     /// # Errors
-    /// An error of the engine; always, if it [lacks](super::Lacking) merges.
+    /// An error of the engine; always, if it can't merge values.
     fn merge(&mut self, _key: &[u8], _value: &[u8]) -> Result<(), Error> {
         Err(Error::other("the engine can't merge values"))
     }
@@ -87,7 +87,7 @@ pub trait KeyValueSession: Send + 'static {
     /// Removes all keys from `from` up to `end`, but not `end` itself, with one call.
     ///
     /// # Errors
-    /// An error of the engine; always, if it [lacks](super::Lacking) deletions of ranges.
+    /// An error of the engine; always, if it can't delete a range.
     fn delete_range(&mut self, _from: &[u8], _end: &[u8]) -> Result<(), Error> {
         Err(Error::other("the engine can't delete a range of keys"))
     }
@@ -96,7 +96,7 @@ pub trait KeyValueSession: Send + 'static {
     /// keys of one ingestion ascend.
     ///
     /// # Errors
-    /// An error of the engine; always, if it [lacks](super::Lacking) ingestion.
+    /// An error of the engine; always, if it can't take over files.
     fn write_file(&mut self, _key: &[u8], _value: &[u8]) -> Result<(), Error> {
         Err(Error::other("the engine can't take over sorted files"))
     }
@@ -104,7 +104,7 @@ pub trait KeyValueSession: Send + 'static {
     /// Makes all files that [`write_file`](Self::write_file) wrote part of the database, atomically.
     ///
     /// # Errors
-    /// An error of the engine; always, if it [lacks](super::Lacking) ingestion.
+    /// An error of the engine; always, if it can't take over files.
     fn ingest(&mut self) -> Result<(), Error> {
         Err(Error::other("the engine can't take over sorted files"))
     }

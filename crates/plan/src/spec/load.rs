@@ -231,6 +231,25 @@ mod tests {
         assert_ne!(base, facts("write-rows = 2000"));
         assert_ne!(base, facts("write-rows = 1000\ndelete-per-insert = false"));
 
+        let keys = |load: &str, options: &str| {
+            let steps =
+                format!("['{load}', 'deleterandom', 'deleterange', 'mixgraph', 'overwrite']");
+            let kv = workload(&format!("kv]\nsteps = {steps}\n{options}"), "rocksdb = \"/l.so\"");
+            kv.shaping_facts(kv.steps().len(), 1)
+        };
+        let base = keys("fillseq", "");
+        assert_eq!(base, keys("fillseq", "read-keys = 'zipfian(0.99)'\nscan-length = 5"));
+        assert_ne!(base, keys("fillsst", ""));
+        for options in [
+            "step.deleterandom.deletes = 7",
+            "step.deleterange.range-width = 7",
+            "step.mixgraph.model = 'all_dist'",
+            "step.mixgraph.value-size-max = 77",
+            "step.overwrite.sync = true",
+        ] {
+            assert_ne!(base, keys("fillseq", options), "{options}");
+        }
+
         let sysbench = workload("sysbench]", "sqlite = \"bundled\"");
         let after = |clients| sysbench.shaping_facts(sysbench.steps().len(), clients);
         assert_ne!(after(1), after(2));

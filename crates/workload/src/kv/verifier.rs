@@ -18,6 +18,8 @@ pub(super) struct ReadVerifier {
     current: Option<CurrentWrites>,
     /// The number after the largest key before the step.
     pub(super) end_key: u64,
+    /// Some loaded keys were deleted.
+    has_deleted: bool,
     /// The smallest and the largest size of a value.
     size_min: usize,
     size_max: usize,
@@ -59,14 +61,15 @@ pub(super) struct VerifiedScan<'a> {
     pub(super) sampled: Option<u64>,
 }
 
-/// The place of a scan among the keys that it should find.
+/// The place of a scan among the keys that it should find. Numbers that are not below the end of the
+/// keys stand for no key, also those that wrapped around below 0.
 #[derive(Clone, Copy, Debug)]
 struct ScanPlace {
     direction: Direction,
-    /// The next key that certainly exists; `None` after the last one.
-    next: Option<u64>,
-    /// The end of the scanned keys: no key on the other side of it follows. `None` after key 0.
-    from: Option<u64>,
+    /// The next key that certainly exists.
+    next: u64,
+    /// The number after the last key, in this direction: no key before it follows.
+    from: u64,
 }
 
 impl ScanPlace {
@@ -75,6 +78,20 @@ impl ScanPlace {
         match self.direction {
             Direction::Forward => number < other,
             Direction::Reverse => number > other,
+        }
+    }
+
+    /// Returns whether the scan has passed the smallest number, downward.
+    fn is_at_end(&self) -> bool {
+        self.direction == Direction::Reverse && self.from == u64::MAX
+    }
+
+    /// Returns the number that follows in this direction.
+    #[inline]
+    fn after(&self, number: u64) -> u64 {
+        match self.direction {
+            Direction::Forward => number.wrapping_add(1),
+            Direction::Reverse => number.wrapping_sub(1),
         }
     }
 }
@@ -94,6 +111,7 @@ impl ReadVerifier {
 
         Self {
             history: Arc::clone(history),
+            has_deleted: !history.deleted().is_empty(),
             current,
             end_key,
             size_min,
@@ -192,7 +210,7 @@ impl ReadVerifier {
         })?;
 
         // No key is left after a scan that found fewer entries than it may return.
-        if let Some(next) = place.next
+        if let Some(next) = self.expected(place)
             && scanned.entries < limit
         {
             self.record_fault(next, Fault::Missing);
@@ -203,32 +221,32 @@ impl ReadVerifier {
     /// Returns the place of a scan that seeks this key.
     #[inline]
     fn seek(&self, number: u64, direction: Direction) -> ScanPlace {
-        let mut place = ScanPlace { direction, next: None, from: Some(number) };
-        place.next = self.next_existing(place);
+        let mut place = ScanPlace { direction, next: number, from: number };
+        if self.has_deleted {
+            place.next = self.next_existing(place);
+        }
         place
     }
 
-    /// Returns the first key from a place on that certainly exists.
-    #[inline]
-    fn next_existing(&self, place: ScanPlace) -> Option<u64> {
-        let from = place.from?;
+    /// Returns the first key from a place on that certainly exists, among deleted ones.
+    fn next_existing(&self, place: ScanPlace) -> u64 {
         let deleted = self.history.deleted();
         match place.direction {
-            Direction::Forward => {
-                Some(deleted.next_existing(from)).filter(|next| *next < self.end_key)
-            }
-            Direction::Reverse => deleted.previous_existing(from),
+            Direction::Forward => deleted.next_existing(place.from),
+            Direction::Reverse => deleted.previous_existing(place.from).unwrap_or(u64::MAX),
         }
     }
 
     /// Moves a place behind a key.
     #[inline]
     fn pass(&self, place: &mut ScanPlace, number: u64) {
-        place.from = match place.direction {
-            Direction::Forward => number.checked_add(1),
-            Direction::Reverse => number.checked_sub(1),
-        };
-        place.next = self.next_existing(*place);
+        place.from = place.after(number);
+        place.next = if self.has_deleted { self.next_existing(*place) } else { place.from };
+    }
+
+    /// Returns the next key that certainly exists; `None` after the last one.
+    fn expected(&self, place: ScanPlace) -> Option<u64> {
+        Some(place.next).filter(|next| *next < self.end_key)
     }
 
     /// Checks the next entry of a scan: no key may be missing before it, and none be deleted. The
@@ -242,8 +260,9 @@ impl ReadVerifier {
         value: &[u8],
         is_sampled: bool,
     ) -> bool {
-        if let Some(next) = place.next
-            && data::number_of(key) == Some(next)
+        let next = place.next;
+        if data::number_of(key) == Some(next)
+            && next < self.end_key
             && key.len() == self.data.key_size
             && self.has_right_size(value)
             && !is_sampled
@@ -261,20 +280,21 @@ impl ReadVerifier {
         value: &[u8],
         is_sampled: bool,
     ) -> bool {
-        let expected = place.next.or(place.from).unwrap_or_default();
+        let expected = self.expected(*place);
+        let wanted = expected.unwrap_or(place.from);
         let number = data::number_of(key).filter(|number| self.data.is_key(*number, key));
-        let (Some(number), Some(from)) = (number, place.from) else {
-            return self.record_fault(expected, Fault::OutOfPlace);
+        let Some(number) = number.filter(|_| !place.is_at_end()) else {
+            return self.record_fault(wanted, Fault::OutOfPlace);
         };
 
         // Other clients may insert one new key before a smaller one.
         let is_new = number >= self.end_key;
         let may_be_new = self.current.is_some_and(|current| current.first_new.is_some());
-        if place.is_before(number, from) || is_new && !may_be_new {
-            return self.record_fault(expected, Fault::OutOfPlace);
+        if place.is_before(number, place.from) || is_new && !may_be_new {
+            return self.record_fault(wanted, Fault::OutOfPlace);
         }
 
-        let skipped = place.next.filter(|next| place.is_before(*next, number));
+        let skipped = expected.filter(|next| place.is_before(*next, number));
         self.pass(place, number);
         match skipped {
             Some(skipped) => self.record_fault(skipped, Fault::OutOfPlace),
