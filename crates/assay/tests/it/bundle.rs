@@ -81,10 +81,18 @@ fn follow(readme: &str, place: &Place) -> Vec<Ended> {
 }
 
 #[test]
-fn somebody_else_repeats_a_finding_with_the_readme_alone() {
-    let (place, other) = (Place::on_disk(), Place::on_disk());
+fn a_finding_is_repeated_its_opposite_is_not_and_no_secret_and_no_place_leaves() {
+    let place = Place::on_disk();
     let bundle = bundle_of(&place, "finding");
-    copy(&bundle, &other.join("finding"));
+    assert_has_none_of(&bundle, &[place.path().to_str().unwrap(), "planted"]);
+    somebody_else_repeats_it_with_the_readme_alone(&bundle);
+    its_opposite_is_not_reproduced(&bundle);
+}
+
+/// Follows the README of a bundle where nothing else is.
+fn somebody_else_repeats_it_with_the_readme_alone(bundle: &Path) {
+    let other = Place::on_disk();
+    copy(bundle, &other.join("finding"));
 
     let readme = fs_err::read_to_string(other.join("finding/README.md")).unwrap();
     assert!((readme.len() as u64) < README_BYTES_MAX);
@@ -109,11 +117,10 @@ fn somebody_else_repeats_a_finding_with_the_readme_alone() {
     other.assay(&resume).expect_code(0).expect_in_stderr(&["\nreproduced: l.i1 of lite.full"]);
 }
 
-#[test]
-fn the_opposite_of_a_finding_does_not_reproduce_it() {
-    let (place, other) = (Place::on_disk(), Place::on_disk());
-    let bundle = bundle_of(&place, "finding");
-    copy(&bundle, &other.join("finding"));
+/// Runs the bundle with a finding that says the opposite.
+fn its_opposite_is_not_reproduced(bundle: &Path) {
+    let other = Place::on_disk();
+    copy(bundle, &other.join("finding"));
     let check = other.assay(&["check", "finding"]).expect_code(0);
     check.expect_in_stdout(&["journal_mode: wal -> delete"]);
 
@@ -186,13 +193,6 @@ fn a_run_without_a_finding_is_not_bundled() {
     bundle(&["lite.nxt", "--step", "l.i0"]).expect_in_stderr(&["did you mean `lite.next`"]);
     bundle(&["lite.next", "--step", "l.i9"]).expect_in_stderr(&["the run has no step `l.i9`"]);
     bundle(&["lite.base", "--step", "l.i0"]).expect_in_stderr(&["can't be compared with itself"]);
-}
-
-#[test]
-fn no_secret_and_no_place_leaves_in_a_bundle() {
-    let place = Place::on_disk();
-    let bundle = bundle_of(&place, "finding");
-    assert_has_none_of(&bundle, &[place.path().to_str().unwrap(), "planted"]);
 }
 
 #[test]
