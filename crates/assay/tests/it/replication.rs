@@ -154,7 +154,7 @@ fn a_stopped_replica_lags_by_as_much_and_leaves_the_primary_alone() {
     }
 
     let place = Place::new();
-    let run = run_with_a_stopped_replica(&place, &plan("time = '12s'", ""), "pg.base");
+    let run = run_with_a_stopped_replica(&place, &plan("time = '9s'", ""), "pg.base");
     let shown = Shown::read(&place, &run);
     shown.assert_all_valid();
     let row = shown.row("pg.base", "l.i1");
@@ -180,7 +180,7 @@ fn a_stopped_replica_lags_by_as_much_and_leaves_the_primary_alone() {
 
 /// Stops the replica of a primary whose commits wait for it.
 pub(crate) fn a_primary_waits_for_a_stopped_replica(place: &Place) {
-    let plan = plan("time = '12s'", "");
+    let plan = plan("time = '9s'", "");
     let plan = plan.replace("set = {", "set = { synchronous_standby_names = \"*\",");
     let run = run_with_a_stopped_replica(place, &plan, "pg.base");
     let shown = Shown::read(place, &run);

@@ -139,7 +139,7 @@ fn a_replica_that_commits_wait_for_lags_while_it_is_stopped() {
     }
 
     let place = Place::new();
-    let run = run_with_a_stopped_replica(&place, &plan(&build, "innodb", "12s"), "my.base");
+    let run = run_with_a_stopped_replica(&place, &plan(&build, "innodb", "9s"), "my.base");
     let shown = Shown::read(&place, &run);
     let row = shown.row("my.base", "l.i1");
     assert!(number(&row["metrics"]["lag_ms_max"]) >= 4_500.0, "{row}");
