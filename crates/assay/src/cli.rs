@@ -12,6 +12,8 @@ mod import;
 mod run;
 mod tune;
 
+use std::env;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -60,8 +62,22 @@ impl Cli {
     /// # Errors
     /// The arguments are wrong, or ask for help or the version.
     pub fn read() -> Result<Self, clap::Error> {
-        let matches = groups::with_groups(Self::command()).try_get_matches()?;
+        let args: Vec<OsString> = env::args_os().collect();
+        if args.get(1).is_some_and(|command| command == CELL_COMMAND) {
+            return Self::read_cell(&args[1..]);
+        }
+
+        let matches = groups::with_groups(Self::command()).try_get_matches_from(args)?;
         Self::from_arg_matches(&matches)
+    }
+
+    /// Reads the arguments of a cell's process. Under callgrind, to prepare for those of all
+    /// commands takes a noticeable part of the process's time.
+    fn read_cell(args: &[OsString]) -> Result<Self, clap::Error> {
+        let matches =
+            CellArgs::augment_args(clap::Command::new(CELL_COMMAND)).try_get_matches_from(args)?;
+        let command = Command::Cell(CellArgs::from_arg_matches(&matches)?);
+        Ok(Self { color: Colors::Auto, command })
     }
 }
 
