@@ -4,6 +4,9 @@ use words::{CellKind, Random};
 
 use crate::spec::{BuildSource, Order, Plan, Target};
 
+/// A part of the seed of the order of variants, which no order of targets has.
+const VARIANTS: u64 = u64::MAX;
+
 /// The clients of an exact cell: work is counted on one connection of each role.
 const EXACT_CLIENTS: u32 = 1;
 
@@ -107,15 +110,10 @@ impl Plan {
         self.why_not_applicable(target, variant).is_none()
     }
 
-    /// Returns the variants in their order in a repeat. If steps are compared between variants,
-    /// every even repeat mirrors the one before, so that no variant always comes later.
+    /// Returns the variants in their order in a repeat. They are compared with each other, so they take
+    /// turns as targets do: see [`round`].
     fn variants_in(&self, repeat: u32) -> Vec<usize> {
-        let mut variants: Vec<usize> = (0..self.variants.len()).collect();
-        let are_compared = self.variants.iter().any(|variant| variant.alone.is_some());
-        if are_compared && repeat.is_multiple_of(2) {
-            variants.reverse();
-        }
-        variants
+        round(self.variants.len(), [self.seed, VARIANTS, 0], repeat)
     }
 
     /// Returns all cells of a kind.
@@ -145,8 +143,8 @@ impl Plan {
     }
 }
 
-/// Returns the order of `count` targets in a repeat, counted from 1. The order is random, so that
-/// no rhythm of the machine favors a target, and balanced, so that no target always comes later.
+/// Returns the order of `count` targets or variants in a repeat, counted from 1. The order is random, so
+/// that no rhythm of the machine favors one of them, and balanced, so that none always comes later.
 /// Odd repeats are shuffled with `seed`; the even repeat that follows is the mirror image. The
 /// order does not depend on the number of repeats.
 fn round(count: usize, seed: [u64; 3], repeat: u32) -> Vec<usize> {

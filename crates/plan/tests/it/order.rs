@@ -51,11 +51,11 @@ fn grouped_cells_stay_together() {
 }
 
 #[test]
-fn variants_are_an_outer_loop_around_clients() {
+fn variants_are_an_outer_loop_around_clients_and_take_turns_as_targets_do() {
     let variants = "[workload.insert.variant.x]\n[workload.insert.variant.y]\n";
     assert_eq!(
         cells_of("interleaved", variants).join(" "),
-        "ax1r1 bx1r1 ax4r1 bx4r1 by1r1 ay1r1 ay4r1 by4r1 bx1r2 ax1r2 bx4r2 ax4r2 ay1r2 by1r2 by4r2 ay4r2"
+        "ax1r1 bx1r1 ax4r1 bx4r1 by1r1 ay1r1 ay4r1 by4r1 ay1r2 by1r2 by4r2 ay4r2 bx1r2 ax1r2 bx4r2 ax4r2"
     );
     assert_eq!(
         cells_of("grouped", variants).join(" "),
