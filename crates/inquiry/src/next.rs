@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use analysis::compare::{
     CompareOptions, ComparedStep, EFFECT, THROUGHPUT, Verdict, compare, groups_by_base,
 };
+use analysis::compat::VariantSides;
 use analysis::figures::Figures;
 use record::{ResolvedValue, Run, RunDir};
 use runner::matrix::incomplete::resume_command;
@@ -25,7 +26,8 @@ pub fn next_commands(directory: &RunDir, run: &Run, figures: &Figures) -> Vec<St
 
     // A base alone can be compared only with what is measured later.
     let has_one_target = run.cells.iter().all(|cell| cell.key.target == run.base);
-    if has_one_target {
+    let are_variants_compared = VariantSides::of([run]).are_all_there_is();
+    if has_one_target && !are_variants_compared {
         let later =
             format!("`assay compare {path} LATER-RUN --by-run` compares a later run with this one");
         return vec![tables, later];
@@ -49,6 +51,11 @@ pub fn next_commands(directory: &RunDir, run: &Run, figures: &Figures) -> Vec<St
     }
 
     let costs = format!("`assay compare {path}` also shows what each operation costs");
+    // Variants take no turns within a step, and a bundle is of two targets.
+    if are_variants_compared {
+        return vec![costs, twice_as_many];
+    }
+
     let throughput = throughput(run, figures);
     let is_too_noisy = throughput.iter().any(|(_, row)| row.verdict == Verdict::TooNoisy);
 

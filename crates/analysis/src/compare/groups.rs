@@ -61,6 +61,7 @@ fn take_figures(figures: &mut Figures, run: &Run) -> Figures {
         settings: figures.settings.clone(),
         effect: figures.effect,
         looks: figures.looks,
+        sides: figures.sides,
         ..Figures::default()
     };
     let settings = &mut own.settings;

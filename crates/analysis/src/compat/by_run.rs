@@ -3,7 +3,7 @@
 use record::{CellKey, Run, Target};
 
 use super::{Incomparable, Recorded, build_differences};
-use crate::figures::{Figures, run_label};
+use crate::figures::{ComparedSides, Figures, run_label};
 use crate::settings::{Comparison, Settings, Side, has_cells, with_base};
 
 /// Returns the key of a cell where runs are compared: the run is its target, and its target is a
@@ -59,6 +59,7 @@ pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incompara
 
     // Targets are now runs, so the differences between the targets of one run say nothing.
     let differences = shared.iter().flat_map(|name| compare_by_run(runs, name));
+    figures.sides = ComparedSides::Runs;
     figures.settings = Settings { differences: differences.collect(), ..Settings::default() };
     Ok(as_targets(runs, |name| shared.contains(&name)))
 }

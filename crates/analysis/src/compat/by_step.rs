@@ -4,7 +4,7 @@ use record::{CellKey, Run, Target};
 
 use super::by_run::key_of;
 use super::{Facts, Incomparable, LISTED_MAX, differences, differences_text};
-use crate::figures::{Figures, Row, StartedCell, UnfinishedCell};
+use crate::figures::{ComparedSides, Figures, Row, StartedCell, UnfinishedCell};
 use crate::order::{distinct, grouped};
 use crate::settings::Settings;
 
@@ -49,6 +49,7 @@ pub fn by_step(
     // Profiles, exact work and settings are compared between targets.
     figures.profiled.clear();
     figures.exact.clear();
+    figures.sides = ComparedSides::Steps;
     figures.settings = Settings::default();
     for rows in [&mut figures.rows, &mut figures.missing] {
         *rows = rows.iter().flat_map(|row| as_targets(row, pairs)).collect();

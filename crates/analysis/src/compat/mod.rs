@@ -4,6 +4,7 @@
 mod by_pair;
 mod by_run;
 mod by_step;
+mod by_variant;
 mod method;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use crate::order::grouped;
 pub use by_pair::{RunTarget, by_pair};
 pub use by_run::{by_run, key_by_run};
 pub use by_step::{StepPair, by_step, key_by_step};
+pub use by_variant::{VARIANT, VariantSides, by_variant, with_variant_as_factor};
 pub use work::Work;
 
 /// The reason why runs can't be compared, and the alternative.

@@ -74,8 +74,8 @@ pub use remarks::{
 };
 pub(crate) use row::run_label;
 pub use row::{
-    CopiedDatabase, ExactStep, Figures, OpFigures, ProfiledStep, RankFigures, ReadLimits, Row,
-    StartedCell, UnfinishedCell, throughput,
+    ComparedSides, CopiedDatabase, ExactStep, Figures, OpFigures, ProfiledStep, RankFigures,
+    ReadLimits, Row, StartedCell, UnfinishedCell, throughput,
 };
 pub use series::{CounterSeries, OpSeries, Series, per_second, rate_exceeded_in};
 pub use sizes::{Size, TablePart};

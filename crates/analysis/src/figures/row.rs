@@ -45,6 +45,9 @@ pub struct Figures {
     /// The design that made the targets of the run; `None` of several runs.
     #[serde(skip)]
     pub design: Option<record::Design>,
+    /// What takes the place of targets.
+    #[serde(skip)]
+    pub sides: ComparedSides,
     /// The differences between the targets of each run.
     pub settings: Settings,
     /// The steps of profiled cells, whose figures are not among `rows`.
@@ -53,6 +56,32 @@ pub struct Figures {
     /// The steps of exact cells, whose figures are not among `rows`.
     #[serde(skip)]
     pub exact: Vec<ExactStep>,
+}
+
+/// What is compared with each other, and named as targets are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ComparedSides {
+    /// Targets.
+    #[default]
+    Targets,
+    /// Runs of the same targets.
+    Runs,
+    /// Steps of the same cells.
+    Steps,
+    /// Variants of the workload.
+    Variants,
+}
+
+impl ComparedSides {
+    /// Returns the noun for one of them.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Targets => "target",
+            Self::Runs => "run",
+            Self::Steps => "step",
+            Self::Variants => "variant",
+        }
+    }
 }
 
 /// A cell without its full set of steps.

@@ -35,7 +35,8 @@ pub struct CompareArgs {
     #[arg(required_unless_present = "metrics", value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// The base target [default: that of the first run's plan]. With GROUP, an engine or a build,
-    /// the base of only that group's targets; may be repeated
+    /// the base of only that group's targets; may be repeated. Where variants are compared, the base
+    /// variant [default: the plan's first]
     #[arg(
         long = "base",
         value_name = "[GROUP=]TARGET",
@@ -51,8 +52,9 @@ pub struct CompareArgs {
     pub by_step: Vec<StepPattern>,
     /// Shows the effect of a factor, all else being equal. A factor is a setting, `build`, or a
     /// name that the plan defines under `factors`. `all` selects every factor, and `?` lists
-    /// them. May be repeated
-    #[arg(long, value_name = "FACTOR", conflicts_with_all = ["by_run", "gate"])]
+    /// them. May be repeated. `variant` alone compares the variants of the workload, as if they were
+    /// targets
+    #[arg(long, value_name = "FACTOR", conflicts_with = "by_run")]
     pub by: Vec<String>,
     /// Also shows the verdicts of this metric, such as `response_p99`, `response_p99:insert`,
     /// `sla` or `fsyncs_per_commit`. `?` lists all metrics. May be repeated
@@ -65,7 +67,7 @@ pub struct CompareArgs {
         long = "require",
         value_name = "REQUIREMENT",
         value_parser = requirement,
-        conflicts_with_all = ["by", "by_step"]
+        conflicts_with = "by_step"
     )]
     pub requirements: Vec<Requirement>,
     /// Sets the exit code for use in CI, as described below
@@ -73,15 +75,15 @@ pub struct CompareArgs {
     pub gate: bool,
     /// Also writes the judgements of `--gate` and `--require` as a JUnit report. What is not
     /// certain is an error there
-    #[arg(long, value_name = "FILE", conflicts_with = "by")]
+    #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
     /// Also writes the comparison as Markdown, after the judgements of `--gate` and `--require`,
     /// such as for `$GITHUB_STEP_SUMMARY`
-    #[arg(long, value_name = "FILE", conflicts_with = "by")]
+    #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
     /// Annotates what `--gate` or `--require` did not let pass: `github` prints workflow commands,
     /// `gitlab` writes a code quality report, gl-code-quality-report.json without FILE
-    #[arg(long, value_name = "github|gitlab[=FILE]", conflicts_with = "by")]
+    #[arg(long, value_name = "github|gitlab[=FILE]")]
     pub annotations: Option<Annotations>,
     /// The largest change for the worse, in percent, that `--gate` accepts: `5` for throughput,
     /// own CPU and instructions per operation [default: that of `--effect`], `cpupq=10` for one
@@ -102,7 +104,7 @@ pub struct CompareArgs {
     #[arg(long = "step", value_name = "NAME")]
     pub steps: Vec<String>,
     /// Tells why the intervals of this step are as wide as they are, instead of printing tables
-    #[arg(long, value_name = "STEP", conflicts_with_all = ["by", "format"])]
+    #[arg(long, value_name = "STEP", conflicts_with = "format")]
     pub why: Option<String>,
 }
 

@@ -9,7 +9,7 @@ mod printed;
 use analysis::compare::{BaseGroup, Compared, groups_by_base};
 use analysis::figures::Figures;
 use inquiry::compare::{
-    CompareRequest, Explained, Prepared, explained, open, options, prepare, sources,
+    CompareRequest, Explained, Prepared, Sides, explained, open, options, prepare, sources,
 };
 use record::Run;
 use report::{Across, ComparedRun, Comparison};
@@ -33,17 +33,14 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     let (directories, runs) = open(&request)?;
     let prepared = prepare(&directories, &runs.recorded, &request, &print_note)?;
     let sources = sources(&runs);
-    if !args.by.is_empty() {
+    // Variants take the place of targets, unless other factors are asked for as well.
+    let has_factors = !args.by.is_empty() && !matches!(prepared.sides, Sides::Variants(_));
+    if has_factors {
+        factors::check(args)?;
         return print_factors(args.format, &request, &sources, prepared);
     }
 
-    let Prepared { shown, figures, notes } = prepared;
-    // With `--by-step`, targets are steps. The gate names them after the groups have taken `shown`.
-    let shown_targets: Vec<String> = if args.by_step.is_empty() {
-        Vec::new()
-    } else {
-        shown.targets.iter().map(|target| target.name.clone()).collect()
-    };
+    let Prepared { shown, figures, notes, sides } = prepared;
     let across = across(args, &request, &sources, &shown, &figures);
     let mut groups = groups_by_base(shown, figures);
 
@@ -52,7 +49,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     printed.extend(across);
     print(&joined(printed)?)?;
 
-    let judged = judge(args, &runs, &shown_targets, &groups, &comparisons);
+    let judged = judge(args, &runs, &sides, &groups, &comparisons);
 
     let run = &runs.recorded[0].run;
     let path = run.plan.path.as_deref().unwrap_or("assay");

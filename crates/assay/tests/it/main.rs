@@ -23,6 +23,7 @@ mod commits;
 mod compare;
 mod compare_factors;
 mod compare_latency;
+mod compare_variants;
 mod conflicts;
 mod conform;
 mod damage;

@@ -13,7 +13,7 @@ use super::{CompareRequest, options};
 use crate::reading::retain_steps;
 
 /// The argument that lists the factors.
-const LIST: &str = "?";
+pub(super) const LIST: &str = "?";
 /// The argument that selects all factors.
 const ALL: &str = "all";
 

@@ -13,6 +13,7 @@ mod groups;
 mod lines;
 pub mod requirements;
 mod steps;
+mod variants;
 
 use std::path::PathBuf;
 
@@ -20,7 +21,7 @@ use analysis::compare::{
     BaseGroup, CompareOptions, Compared, EFFECT, Effects, Requirement, THROUGHPUT, WORK,
     groups_by_base,
 };
-use analysis::compat::{self, Recorded};
+use analysis::compat::{self, Recorded, VariantSides};
 use analysis::distinct;
 use analysis::explain::Finding;
 use analysis::figures::{Figures, Row, Series};
@@ -35,7 +36,7 @@ use self::arguments::{Base, StepPattern, Threshold};
 use crate::reading::{check_steps, figures, retain_steps};
 
 use self::groups::set_bases;
-pub use self::lines::{Line, Runs};
+pub use self::lines::{Line, Runs, Sides, lines_of};
 
 /// A comparison of runs.
 #[derive(Clone, Debug)]
@@ -116,7 +117,7 @@ pub fn answers(
     request: &CompareRequest,
     note: &dyn Fn(&str),
 ) -> anyhow::Result<Vec<Answer>> {
-    let Prepared { shown, figures, notes } = prepare(directories, recorded, request, note)?;
+    let Prepared { shown, figures, notes, .. } = prepare(directories, recorded, request, note)?;
     let mut answers = Vec::new();
     for BaseGroup { run, mut figures, .. } in groups_by_base(shown, figures) {
         let compared = compared_with(request, &run, &mut figures, notes.clone());
@@ -177,6 +178,8 @@ pub struct Prepared {
     pub figures: Figures,
     /// Remarks on how the runs differ.
     pub notes: Vec<String>,
+    /// What is compared.
+    pub sides: Sides,
 }
 
 /// Reads the input of a comparison. `note` gets what a reader should know about the base.
@@ -208,30 +211,42 @@ pub fn prepare(
     check_metrics(&figures, request)?;
     requirements::check(&figures, &request.requirements)?;
 
-    let shown = if let Some((shown, of_steps)) = by_step {
+    if let Some((shown, of_steps)) = by_step {
         notes.extend(of_steps);
-        shown
-    } else if request.by_run {
-        compat::by_run(recorded, &mut figures).map_err(UsageError::from)?
-    } else {
-        let shown = if request.by.is_empty() {
-            with_bases(recorded, &request.bases, note)?
-        } else {
-            // Each base of factors belongs to the matrix that it is part of.
-            merged(recorded, &request.bases, note)?
-        };
-        let of_plan = &recorded[0].run;
-        if (&shown.base, &shown.bases) != (&of_plan.base, &of_plan.bases) {
-            figures.settings.differences = differences(directories, &shown)?;
-        }
-        // A requirement needs no base.
-        if request.requirements.is_empty() {
-            refuse_single_target(recorded)?;
-        }
-        shown
-    };
+        let steps = shown.targets.iter().map(|target| target.name.clone()).collect();
+        return Ok(Prepared { shown, figures, notes, sides: Sides::Steps(steps) });
+    }
+    if request.by_run {
+        let shown = compat::by_run(recorded, &mut figures).map_err(UsageError::from)?;
+        return Ok(Prepared { shown, figures, notes, sides: Sides::Runs });
+    }
+    if let Some(variants) = variants::to_compare(recorded, request) {
+        let shown = variants::by_variant(recorded, &mut figures, &variants, &request.bases)?;
+        notes.extend(variants.note().filter(|_| request.by.is_empty()));
+        return Ok(Prepared { shown, figures, notes, sides: Sides::Variants(variants) });
+    }
 
-    Ok(Prepared { shown, figures, notes })
+    if let Some(variants) = variants::as_factor(recorded, request) {
+        let targets = merged(recorded, &request.bases, note)?;
+        let shown = variants::with_factor(targets, &mut figures, &variants, &request.bases)?;
+        return Ok(Prepared { shown, figures, notes, sides: Sides::Targets });
+    }
+
+    let shown = if request.by.is_empty() {
+        with_bases(recorded, &request.bases, note)?
+    } else {
+        // Each base of factors belongs to the matrix that it is part of.
+        merged(recorded, &request.bases, note)?
+    };
+    let of_plan = &recorded[0].run;
+    if (&shown.base, &shown.bases) != (&of_plan.base, &of_plan.bases) {
+        figures.settings.differences = differences(directories, &shown)?;
+    }
+    // A requirement needs no base.
+    if request.requirements.is_empty() {
+        refuse_single_target(recorded)?;
+    }
+    Ok(Prepared { shown, figures, notes, sides: Sides::Targets })
 }
 
 /// Refuses a metric that no step has, of those to show.
@@ -359,8 +374,11 @@ fn merged(runs: &[Recorded], bases: &[Base], note: &dyn Fn(&str)) -> anyhow::Res
     Ok(shown)
 }
 
-/// Returns true if a run has a target besides its base.
+/// Returns true if a run has a target besides its base, or variants of its only target.
 pub fn has_comparison(run: &Run) -> bool {
+    if VariantSides::of([run]).are_all_there_is() {
+        return true;
+    }
     let mut targets = distinct(run.cells.iter().map(|cell| cell.key.target.as_str()));
     let count = targets.len();
     targets.retain(|target| *target != run.base);
@@ -415,23 +433,4 @@ pub fn sources(runs: &Runs) -> Vec<ComparedRun<'_>> {
         sources.push(ComparedRun { name: path.display().to_string(), run: &recorded.run });
     }
     sources
-}
-
-/// Returns a line for each cell. If steps are compared, each cell has a line for each of `steps`.
-pub fn lines_of<'a>(runs: &'a [Recorded], by_run: bool, steps: &[String]) -> Vec<Line<'a>> {
-    let mut lines = Vec::new();
-    for (run, recorded) in runs.iter().enumerate() {
-        for cell in &recorded.run.cells {
-            let keys = match (by_run, steps) {
-                (true, _) => vec![compat::key_by_run(run, &cell.key)],
-                (false, []) => vec![cell.key.clone()],
-                (false, steps) => {
-                    let keys = steps.iter().map(|step| compat::key_by_step(step, &cell.key));
-                    keys.collect()
-                }
-            };
-            lines.extend(keys.into_iter().map(|key| Line { key, run, cell }));
-        }
-    }
-    lines
 }

@@ -10,6 +10,7 @@ use analysis::{
         CompareOptions, Compared, ComparedStep, EFFECT, Effects, Pairing, Sample, THROUGHPUT,
         compare, costs, designed_effects, effects, groups_by_base,
     },
+    compat::{VariantSides, by_variant},
     explain::{Finding, explain},
     figures::Figures,
     settings::Factors,
@@ -88,6 +89,53 @@ pub(crate) fn with_measured_base<'r>(run: &'r Run, figures: &Figures) -> Cow<'r,
     Cow::Owned(measured)
 }
 
+/// What the figures of a run are shown and compared by: its targets with a base that has figures, or
+/// the variants of its only target.
+pub(crate) struct Subject<'r> {
+    pub run: Cow<'r, Run>,
+    pub figures: Cow<'r, Figures>,
+    /// The variants, if they take the place of targets.
+    pub variants: Option<VariantSides>,
+}
+
+impl<'r> Subject<'r> {
+    /// Returns the variants if there is nothing else to compare, and otherwise the targets.
+    pub(crate) fn of(run: &'r Run, figures: &'r Figures) -> Self {
+        if let Some(of_variants) = Self::of_variants(run, figures) {
+            return of_variants;
+        }
+        let run = with_measured_base(run, figures);
+        Self { run, figures: Cow::Borrowed(figures), variants: None }
+    }
+
+    fn of_variants(run: &Run, figures: &Figures) -> Option<Self> {
+        let sides = VariantSides::of([run]);
+        // Figures of several runs may have the targets of others.
+        let is_only_target =
+            figures.rows.windows(2).all(|rows| rows[0].cell.target == rows[1].cell.target);
+        if !sides.are_all_there_is() || !is_only_target {
+            return None;
+        }
+
+        // Variants that count other operations are not compared.
+        let mut renamed = figures.clone();
+        let shown = by_variant(run, &mut renamed, &sides, None).ok()?;
+        let shown = with_measured_base(&shown, &renamed).into_owned();
+        Some(Self { run: Cow::Owned(shown), figures: Cow::Owned(renamed), variants: Some(sides) })
+    }
+
+    /// Compares the targets, or the variants.
+    pub(crate) fn explained(&self) -> ExplainedGroups<'_> {
+        let mut explained = ExplainedGroups::new(&self.run, &self.figures);
+        if let Some(sides) = &self.variants {
+            for group in &mut explained.groups {
+                group.explained.compared.notes.extend(sides.note());
+            }
+        }
+        explained
+    }
+}
+
 /// The comparison of the targets of one run, and the explanations of the changes.
 pub(crate) struct Explained<'a> {
     run: Cow<'a, Run>,
@@ -153,7 +201,7 @@ pub(crate) struct ComparedGroup<'a> {
 
 impl<'a> ExplainedGroups<'a> {
     /// Compares the targets of a run with their bases.
-    pub(crate) fn new(run: &'a Run, figures: &'a Figures) -> Self {
+    fn new(run: &'a Run, figures: &'a Figures) -> Self {
         if run.bases.is_empty() {
             let explained = Explained::new(run, figures);
             let groups = vec![ExplainedGroup { name: None, explained }];

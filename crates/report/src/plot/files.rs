@@ -8,7 +8,7 @@ use super::over::StepSeconds;
 use super::{
     Drawing, Plot, chart_plot, chart_sections, effects_of_factors, over, subject, verdicts,
 };
-use crate::model::comparison::{ComparedGroup, Comparison, ExplainedGroups, with_measured_base};
+use crate::model::comparison::{ComparedGroup, Comparison, Subject};
 use crate::model::table::anchor;
 use crate::tables::compared::Board;
 
@@ -24,8 +24,8 @@ pub struct PlotFiles<'a> {
 /// Returns all plots of a report as SVG files: file names without extension, and contents. Of a
 /// report of several runs, `run` is the first.
 pub fn plots(run: &Run, figures: &Figures, files: PlotFiles<'_>) -> Vec<(String, String)> {
-    let run = with_measured_base(run, figures);
-    let explained = ExplainedGroups::new(&run, figures);
+    let subject = Subject::of(run, figures);
+    let explained = subject.explained();
 
     let mut all = Vec::new();
     for ComparedGroup { name, comparison } in explained.all() {

@@ -313,7 +313,7 @@ impl<'a> AnswerWriter<'a> {
 
         let heading = format!(
             "{} against {} in {}: {}.",
-            counted(targets.len(), "target"),
+            counted(targets.len(), self.figures.sides.noun()),
             self.answer.base,
             self.count(steps),
             self.outcomes().join(", ")
@@ -410,8 +410,8 @@ impl<'a> AnswerWriter<'a> {
         });
 
         let has_gaps = self.answer.targets.iter().any(TargetAnswer::has_gaps);
-        let what = if has_gaps { "Each compared step" } else { "Each target" };
-        Some(sentence.unwrap_or_else(|| format!("{what} has {repeats}.")))
+        let what = if has_gaps { "compared step" } else { self.figures.sides.noun() };
+        Some(sentence.unwrap_or_else(|| format!("Each {what} has {repeats}.")))
     }
 
     fn largest_change(&self) -> Option<(&'a TargetAnswer, &'a Change)> {

@@ -8,7 +8,7 @@ use analysis::{
 use record::Run;
 
 use super::searches;
-use crate::model::comparison::{Comparison, ExplainedGroups, with_measured_base};
+use crate::model::comparison::{Comparison, Subject};
 use crate::model::number::{listed, ratio_text};
 
 /// The most effects that are named.
@@ -20,9 +20,9 @@ pub fn result_in_brief(run: &Run, figures: &Figures) -> String {
         return searches::results(run, figures).heading;
     }
 
-    let run = with_measured_base(run, figures);
+    let subject = Subject::of(run, figures);
     let mut texts = Vec::new();
-    for group in ExplainedGroups::new(&run, figures).all() {
+    for group in subject.explained().all() {
         let Comparison { figures, compared, effects, .. } = group.comparison;
         let counted = counts(&Answer::new(figures, compared, effects, &[]));
         texts.push(match group.name {

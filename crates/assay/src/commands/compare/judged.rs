@@ -1,7 +1,7 @@
 //! The judgements of `--gate` and `--require`, and the exit code.
 
 use analysis::compare::{BaseGroup, Compared};
-use inquiry::compare::{Judged, Runs, gate, lines_of, requirements};
+use inquiry::compare::{Judged, Runs, Sides, gate, lines_of, requirements};
 use report::{Judgement, JudgementOutcome};
 
 use crate::cli::CompareArgs;
@@ -17,11 +17,10 @@ pub(super) struct JudgedGroups {
 }
 
 /// Judges the comparisons of all groups as the arguments ask, and prints the results to stderr.
-/// `steps` are the targets if steps are compared.
 pub(super) fn judge(
     args: &CompareArgs,
     runs: &Runs,
-    steps: &[String],
+    sides: &Sides,
     groups: &[BaseGroup],
     comparisons: &[Compared],
 ) -> JudgedGroups {
@@ -34,7 +33,7 @@ pub(super) fn judge(
             continue;
         }
 
-        let mut lines = lines_of(&runs.recorded, args.by_run, steps);
+        let mut lines = lines_of(&runs.recorded, sides);
         lines.retain(|line| group.name.is_none() || group.has_target(&line.key.target));
         let figures = &group.figures;
         let judged = gate::judge(&args.thresholds, runs, figures, compared, &lines);

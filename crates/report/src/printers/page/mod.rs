@@ -55,13 +55,14 @@ mod waits;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use analysis::{counted, distinct, figures::Figures};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use record::{Cell, Run, Status, Step};
 
-use crate::model::comparison::{ComparedGroup, ExplainedGroups, with_measured_base};
+use crate::model::comparison::{ComparedGroup, Subject};
 use crate::model::matrix::{CellLine, Keys, Matrix};
 use crate::model::names::Names;
 use crate::model::number::{moment, typeset};
@@ -139,15 +140,17 @@ pub struct Page<'a> {
 
 /// Returns a report as one HTML file.
 pub fn html_page(page: &Page<'_>) -> String {
+    let planned = first_run(page.sources);
+    let subject = Subject::of(&planned, page.figures);
+    let sources = sources_of(page, &subject);
+    let page = &Page { sources: &sources, figures: &subject.figures, ..*page };
     let Page { sources, figures, .. } = *page;
-
-    let planned = first_run(sources);
-    let run = &*with_measured_base(&planned, figures);
+    let run = &*subject.run;
     let matrix = Matrix::new(run, figures);
     let names = Names::new(&matrix, figures);
     let named = NamedMatrix { matrix: &matrix, names: &names };
 
-    let explained = ExplainedGroups::new(run, figures);
+    let explained = subject.explained();
     let compared = explained.all();
     let across = explained.across(run, figures);
     let runs: Vec<&Run> = sources.iter().map(|source| &source.run).collect();
@@ -205,6 +208,22 @@ pub fn html_page(page: &Page<'_>) -> String {
         }
     }
     .into_string()
+}
+
+/// Returns the records of a page, with variants in the place of targets if these are compared.
+fn sources_of<'p>(page: &Page<'p>, subject: &Subject<'_>) -> Cow<'p, [Source]> {
+    let Some(sides) = &subject.variants else {
+        return Cow::Borrowed(page.sources);
+    };
+
+    let mut sources = page.sources.to_vec();
+    for source in &mut sources {
+        source.run = sides.run(&source.run, &subject.run.base);
+        for record in &mut source.cells {
+            record.cell.key = sides.key(&record.cell.key);
+        }
+    }
+    Cow::Owned(sources)
 }
 
 /// Returns the first run, whose plan says which bases there are. If there are several, it has the
@@ -327,6 +346,8 @@ fn measured_targets(figures: &Figures, run: usize) -> Vec<&str> {
 /// The targets and the repeats of a run that were measured.
 struct Measured<'a> {
     targets: Vec<&'a str>,
+    /// What the targets are.
+    noun: &'static str,
     /// The most repeats that any target has.
     repeats: usize,
 }
@@ -341,7 +362,7 @@ impl<'a> Measured<'a> {
             distinct(rows.map(|row| row.cell.repeat)).len()
         };
         let repeats = targets.iter().map(repeats_of).max().unwrap_or(0);
-        Self { targets, repeats }
+        Self { targets, noun: figures.sides.noun(), repeats }
     }
 }
 
@@ -376,7 +397,7 @@ fn head(
             b { (clean(&run.name)) } ": "
             span class=(class) { (ended(run)) } @if let Some(took) = took(run) { " in " (took) }
             ", started " (moment(run.started_unix_ns))
-            " · " (measured_count(targets.len(), run.targets.len(), "target"))
+            " · " (measured_count(targets.len(), run.targets.len(), measured.noun))
             @if let Some(shared) = names.shared() { " · " (clean(&shared)) }
             @if !clients.is_empty() { " · " (clients.join(", ")) @if clients == ["1"] { " client" } @else { " clients" } }
 

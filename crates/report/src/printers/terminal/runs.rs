@@ -4,7 +4,7 @@ use analysis::{figures::Figures, settings::Settings};
 use record::{DiskFloor, Run};
 
 use super::writer::{TableStyle, TerminalWriter};
-use crate::model::comparison::{ComparedGroup, ExplainedGroups, is_repeated, with_measured_base};
+use crate::model::comparison::{ComparedGroup, ExplainedGroups, Subject, is_repeated};
 use crate::model::matrix::Matrix;
 use crate::model::table::{Cell, Table, TableRow, anchor};
 use crate::prose::answer;
@@ -29,9 +29,10 @@ pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
 }
 
 fn write_tables(out: &mut TerminalWriter, run: &Run, figures: &Figures) {
-    let run = &*with_measured_base(run, figures);
+    let subject = Subject::of(run, figures);
+    let (run, figures) = (&*subject.run, &*subject.figures);
     let matrix = Matrix::new(run, figures);
-    let explained = ExplainedGroups::new(run, figures);
+    let explained = subject.explained();
     let groups = explained.all();
 
     // In a terminal the answer is last, where it stays in view.
@@ -180,8 +181,8 @@ fn all_tables<'m>(run: &Run, figures: &Figures, matrix: &'m Matrix<'_>) -> Vec<N
     }
 
     if !figures.exact.is_empty() {
-        let run = with_measured_base(run, figures);
-        let explained = ExplainedGroups::new(&run, figures);
+        let subject = Subject::of(run, figures);
+        let explained = subject.explained();
         for table in explained.all().iter().flat_map(|group| work(&group.comparison)) {
             tables.push(NamedTable { name: "work".to_owned(), step: None, table });
         }
@@ -244,9 +245,10 @@ pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
 
 /// Formats the tables for the end of a run, then a list of all tables if asked, then the answer.
 fn brief_and_answer(run: &Run, figures: &Figures, style: TableStyle, has_list: bool) -> String {
-    let run = &*with_measured_base(run, figures);
+    let subject = Subject::of(run, figures);
+    let (run, figures) = (&*subject.run, &*subject.figures);
     let matrix = Matrix::new(run, figures);
-    let explained = ExplainedGroups::new(run, figures);
+    let explained = subject.explained();
 
     let mut out = TerminalWriter::new(style);
     write_brief(&mut out, run, figures, &matrix, &explained.all());
@@ -294,8 +296,9 @@ fn write_brief(
 /// Formats only the answer, with its verdicts.
 pub fn tables_summary(run: &Run, figures: &Figures, style: TableStyle) -> String {
     let mut out = TerminalWriter::new(style);
-    let run = with_measured_base(run, figures);
-    write_answers(&mut out, &run, figures, &ExplainedGroups::new(&run, figures));
+    let subject = Subject::of(run, figures);
+    let (run, figures) = (&*subject.run, &*subject.figures);
+    write_answers(&mut out, run, figures, &subject.explained());
     out.finish()
 }
 

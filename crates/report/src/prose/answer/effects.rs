@@ -30,7 +30,7 @@ impl AnswerWriter<'_> {
         let mut best_and_worst = about_targets.sentences.iter();
         match best_and_worst.next() {
             Some(first) => {
-                let targets = counted(self.answer.targets.len(), "target");
+                let targets = counted(self.answer.targets.len(), self.figures.sides.noun());
                 sentences.push(format!("Of {targets} against {}, {first}", self.answer.base));
             }
             None => sentences.push(about_targets.heading),

@@ -25,7 +25,7 @@ impl AnswerWriter<'_> {
 
         let (who, base) = match measured.as_slice() {
             [one] => (one.target.clone(), self.short(&self.answer.base)),
-            many => (counted(many.len(), "target"), self.answer.base.as_str()),
+            many => (counted(many.len(), self.figures.sides.noun()), self.answer.base.as_str()),
         };
         let steps = measured.iter().map(|target| target.single.len()).max().unwrap_or(0);
         let not_compared = match targets.iter().map(|target| target.not_compared).sum() {
