@@ -138,10 +138,16 @@ fn path_of(cx: &mut Context<'_>, key: &str, all: Place) -> Option<Path> {
     None
 }
 
+/// The keys of a step whose values may be tables.
+const KEYS_OF_TABLES: [&str; 4] = ["think", "keying", "max", "measured-max"];
+
 /// Joins the parts of a step's or an option's name that contains dots: the shell removes the quotes
-/// around it. With a table as the value the key ends with the step's name, otherwise with a key of
-/// the step.
+/// around it. With a table as the value the key ends with the step's name, unless it is a key of the
+/// step that takes tables; otherwise it ends with a key of the step.
 fn join_names(mut path: Path, is_table: bool) -> Path {
+    let ends_with_key =
+        path.last().is_some_and(|(name, _)| KEYS_OF_TABLES.contains(&name.as_str()));
+    let is_table = is_table && !ends_with_key;
     let (from, to) = match names(&path)[..] {
         ["workload", _, "step", ..] => (3, path.len() - usize::from(!is_table)),
         ["workload", _, "variant", _, "step", ..] => (5, path.len() - usize::from(!is_table)),
