@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use load::Progress;
-use record::{CellKey, CellRef, Failure, Status, Step, StepKind};
+use record::{CellKey, CellRef, Failure, MaxRate, Status, Step, StepKind};
 use report::terminal_text;
 use runner::Events;
 use runner::events::{
@@ -171,6 +171,7 @@ impl Events for Display {
 
         let what = match kind {
             CellKind::Measured => "repeat",
+            CellKind::Unlimited => "highest rate",
             CellKind::Profiled => "profile",
             CellKind::Exact => "exact work",
         };
@@ -217,6 +218,10 @@ impl Events for Display {
             report::rate_text(next.rate * f64::from(next.clients)),
             report::rate_text(next.rate)
         ));
+    }
+
+    fn max_rate_known(&self, rate: &MaxRate) {
+        self.say(&terminal_text(&report::max_rate_sentence(rate)));
     }
 
     fn repeat_judged(&self, judged: &JudgedRepeat<'_>) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use load::{LatencyKind, Progress, SystemClock};
-use record::{CellRef, Failure, IntervalRow, Run, RunDir, Step};
+use record::{CellRef, Failure, IntervalRow, MaxRate, Run, RunDir, Step};
 use report::terminal_text;
 use runner::events::{JudgedRepeat, LoadBegin, MatrixProgress, NextRate, PlanDiagnostics};
 use runner::{Events, Relay};
@@ -148,6 +148,10 @@ impl Events for RunView {
 
     fn rate_chosen(&self, next: &NextRate<'_>) {
         self.display.rate_chosen(next);
+    }
+
+    fn max_rate_known(&self, rate: &MaxRate) {
+        self.display.max_rate_known(rate);
     }
 
     fn repeat_judged(&self, judged: &JudgedRepeat<'_>) {

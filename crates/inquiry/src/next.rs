@@ -110,7 +110,8 @@ fn in_turns(run: &Run, figures: &Figures) -> Option<String> {
     if let Some(path) = &run.plan.path {
         command += &format!(" {}", shell_quoted(path));
     }
-    for set in &run.plan.sets {
+    // The other run measures its own highest rates.
+    for set in run.plan.sets.iter().filter(|set| !set.contains(".measured-max=")) {
         command += &format!(" --set {}", shell_quoted(set));
     }
     Some(format!(

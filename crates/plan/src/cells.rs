@@ -2,10 +2,14 @@
 
 use words::{CellKind, Random};
 
-use crate::spec::{BuildSource, Order, Plan, Target};
+use crate::spec::{BuildSource, Order, Plan, Target, Workload};
 
 /// A part of the seed of the order of variants, which no order of targets has.
 const VARIANTS: u64 = u64::MAX;
+
+/// The number of times that each highest rate is measured. The rates that follow from them need not be exact, but the
+/// same for all that is compared.
+const UNLIMITED_REPEATS: u32 = 1;
 
 /// The clients of an exact cell: work is counted on one connection of each role.
 const EXACT_CLIENTS: u32 = 1;
@@ -93,21 +97,40 @@ impl Plan {
         self.variants[variant].workload.not_applicable_to(engine)
     }
 
-    /// Returns the cells in the order in which they run; those that are profiled or exact come
-    /// last.
+    /// Returns the cells in the order in which they run; those that measure the highest rates come
+    /// first, and those that are profiled or exact last.
     pub fn cells(&self) -> Vec<Cell> {
-        let mut cells = self.rounds(self.repeats, CellKind::Measured, &self.clients);
+        // Counted work depends on no rate.
+        let has_rates = self.repeats > 0 || self.profile.repeats > 0;
+        let unlimited = if has_rates { UNLIMITED_REPEATS } else { 0 };
+        let mut cells = self.rounds(unlimited, CellKind::Unlimited, &self.clients);
+        cells.extend(self.rounds(self.repeats, CellKind::Measured, &self.clients));
         cells.extend(self.rounds(self.profile.repeats, CellKind::Profiled, &self.clients));
         cells.extend(self.rounds(self.exact.repeats, CellKind::Exact, &[EXACT_CLIENTS]));
         cells
     }
 
     /// Returns whether a target has cells of a kind with a variant of the workload.
-    fn has_cell(&self, target: usize, variant: usize, kind: CellKind) -> bool {
-        if kind == CellKind::Exact && self.why_not_countable(&self.targets[target]).is_some() {
-            return false;
-        }
-        self.why_not_applicable(target, variant).is_none()
+    fn has_cell(&self, target: usize, variant: usize, clients: u32, kind: CellKind) -> bool {
+        let is_wanted = match kind {
+            CellKind::Measured | CellKind::Profiled => true,
+            CellKind::Unlimited => self.measures_max(variant, clients),
+            CellKind::Exact => self.why_not_countable(&self.targets[target]).is_none(),
+        };
+        is_wanted && self.why_not_applicable(target, variant).is_none()
+    }
+
+    /// Returns whether a variant of the workload has cells that measure its highest rates: it has a
+    /// share of one that the plan does not give, and no variant before it has the same.
+    fn measures_max(&self, variant: usize, clients: u32) -> bool {
+        let workload = &self.variants[variant].workload;
+        let is_to_be_measured = |workload: &Workload| {
+            workload.shares_of_max().iter().any(|(_, share)| share.is_measured(clients))
+        };
+        let mut before = self.variants[..variant].iter().map(|variant| &variant.workload);
+
+        is_to_be_measured(workload)
+            && !before.any(|other| is_to_be_measured(other) && other.has_same_max_as(workload))
     }
 
     /// Returns the variants in their order in a repeat. They are compared with each other, so they take
@@ -124,7 +147,7 @@ impl Plan {
                 for &clients in clients {
                     let seed = [self.seed, variant as u64, clients.into()];
                     for target in round(self.targets.len(), seed, repeat) {
-                        if self.has_cell(target, variant, kind) {
+                        if self.has_cell(target, variant, clients, kind) {
                             cells.push(Cell { target, variant, clients, repeat, kind });
                         }
                     }

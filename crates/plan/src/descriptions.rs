@@ -276,7 +276,13 @@ descriptions! {
             => "how long each test runs that reads, and each that writes (`write-only` uses \
                 `read-time`)";
         "rate"
-            => "events per second and client, open loop";
+            => "events per second and client, open loop; or `\"70 % of max\"`, a share of the \
+                [highest rate](transactions.md#a-share-of-the-highest-rate)";
+        "max" or "what Assay measures"
+            => "the highest rate of all clients together, of which `rate` is a share: one for all \
+                numbers of clients, or `{ 1 = \"2k\", 8 = \"9k\" }`. For other numbers of clients, Assay measures it first";
+        "measured-max" or "none"
+            => "what Assay measured, in the plan that a run records";
         "order"
             => "the default of `steps`: a few tests of each group; `\"classic\"`: the 42 steps of \
                 2023 to April 2025; `\"current\"`: those since then";
@@ -286,7 +292,7 @@ descriptions! {
         "checks" "error-limit" "attempts" "settle-at-least" "settle-at-most" "lag-at-most"
             => "as above";
         "step.\"NAME\"" or ""
-            => "for one step: `time`, `warmup`, `distribution`, `rate`, `reported`, and the \
+            => "for one step: `time`, `warmup`, `distribution`, `rate`, `max`, `reported`, and the \
                 test's arguments";
     }
     "workload.transactions" {
@@ -322,7 +328,13 @@ descriptions! {
         "time"
             => "how long each test is measured";
         "rate"
-            => "transactions per second and client, open loop";
+            => "transactions per second and client, open loop; or `\"70 % of max\"`, a share of the \
+                [highest rate](transactions.md#a-share-of-the-highest-rate)";
+        "max" or "what Assay measures"
+            => "the highest rate of all clients together, of which `rate` is a share: one for all \
+                numbers of clients, or `{ 1 = \"2k\", 8 = \"9k\" }`. For other numbers of clients, Assay measures it first";
+        "measured-max" or "none"
+            => "what Assay measured, in the plan that a run records";
         "think" "keying"
             => "how long a client waits after (`think`) and before (`keying`) each transaction, as a \
                 [terminal](transactions.md#terminals) does: one time for all, or `{ NAME = \"12s\" }`";
@@ -335,7 +347,7 @@ descriptions! {
                 comes first, or after `index`";
         "step.\"NAME\"" or ""
             => "for one step: `transactions`, `time`, `warmup`, `home`, `isolation`, \
-                `rate`, `think`, `keying`, `think-factor`, `reported`";
+                `rate`, `max`, `think`, `keying`, `think-factor`, `reported`";
     }
     "rates" {
         "load"

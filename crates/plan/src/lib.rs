@@ -93,8 +93,6 @@ pub const DEFAULT_PLAN: &str = include_str!("default.toml");
 /// The name that messages show instead of a path for [`DEFAULT_PLAN`].
 pub const DEFAULT_PLAN_PATH: &str = "built-in plan";
 
-/// The most clients that a plan may ask for, more than any machine serves.
-pub const CLIENTS_MAX: u32 = 10_000;
 const SERVER_TIMEOUT: Duration = Duration::from_secs(120);
 const STEP_COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 /// Not a divisor of the rates at which programs wake up, so that samples don't keep step with them.

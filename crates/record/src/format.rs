@@ -46,6 +46,8 @@ impl std::fmt::Display for FormatVersion {
 ///   [`Cell::procedures_left`](crate::Cell::procedures_left): what a killed run left in a server.
 /// - 1.13: [`Ops::retried_ns`](crate::Ops::retried_ns): the time of attempts that were retried.
 ///   [`Role::LockWaitTime`](crate::Role::LockWaitTime): the time of waits for locks on data.
+///   [`Run::max_rates`](crate::Run::max_rates): rates that are shares of highest rates, and cells of the kind
+///   [`words::CellKind::Unlimited`] that measure these.
 pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 13 };
 
 impl FormatVersion {

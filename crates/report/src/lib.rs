@@ -114,6 +114,7 @@ pub use printers::terminal::writer::TableStyle;
 pub use prose::bisections::BisectView;
 pub use prose::brief::result_in_brief;
 pub use prose::judgements::{comparison_sentence, requirement_sentence, work_sentence};
+pub use prose::max_rates::max_rate_sentence;
 pub use prose::tunings::{TuneView, TunedFactor};
 pub use prose::why::why;
 pub use tables::compared::ratio_with_bounds;

@@ -11,6 +11,9 @@ pub enum CellKind {
     /// Time: throughput, latency and the use of the machine.
     #[default]
     Measured,
+    /// The highest rate: tests whose rate is a share of it run as fast as possible, before all others.
+    /// That rate is all they measure, so their times are not compared.
+    Unlimited,
     /// Functions: a profiler runs beside it, so its times are not compared.
     Profiled,
     /// Exact work: the engine's instructions are counted by valgrind, so its times mean nothing.
@@ -18,10 +21,11 @@ pub enum CellKind {
 }
 
 impl CellKind {
-    /// Returns the letter before the number of a repeat: `r1`, `p1`, `x1`.
+    /// Returns the letter before the number of a repeat: `r1`, `u1`, `p1`, `x1`.
     pub fn letter(self) -> char {
         match self {
             Self::Measured => 'r',
+            Self::Unlimited => 'u',
             Self::Profiled => 'p',
             Self::Exact => 'x',
         }

@@ -72,6 +72,7 @@ fn take_figures(figures: &mut Figures, run: &Run) -> Figures {
     own.missing = figures.missing.extract_if(.., |row| is_own(&row.cell)).collect();
     own.unfinished = figures.unfinished.extract_if(.., |row| is_own(&row.cell)).collect();
     own.begun = figures.begun.extract_if(.., |row| is_own(&row.cell)).collect();
+    own.unlimited = figures.unlimited.extract_if(.., |row| is_own(&row.cell)).collect();
     own.profiled = figures.profiled.extract_if(.., |step| is_own(&step.row.cell)).collect();
     own.exact = figures.exact.extract_if(.., |step| is_own(&step.row.cell)).collect();
 

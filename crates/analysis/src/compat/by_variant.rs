@@ -16,6 +16,9 @@ const IN_SEQUENCE: &str = "in sequence";
 /// The name of the factor whose values are the variants of a workload.
 pub const VARIANT: &str = "variant";
 
+/// The end of the keys of highest rates that Assay measured.
+const MEASURED: &str = ".measured-max";
+
 /// The variants of a run, as the sides of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariantSides {
@@ -267,6 +270,10 @@ fn facts_of_variants(run: &Run, sides: &VariantSides) -> BTreeMap<String, Facts>
     for value in &run.plan.resolved {
         let Some(in_workload) = value.key.strip_prefix("workload.") else { continue };
         let Some((_, key)) = in_workload.split_once('.') else { continue };
+        // What was measured is no choice of the plan.
+        if key.ends_with(MEASURED) {
+            continue;
+        }
         let shown = value.value.trim_matches('"').to_owned();
 
         let Some(in_variants) = key.strip_prefix("variant.") else {

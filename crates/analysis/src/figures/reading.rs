@@ -19,6 +19,7 @@ use super::machines::Machines;
 use super::row::{
     CopiedDatabase, ExactStep, Figures, ProfiledStep, Row, StartedCell, UnfinishedCell,
 };
+use super::series::Series;
 use super::step_swing::step_swing;
 use crate::parallel::try_map_parallel;
 use crate::settings::RunSettings;
@@ -101,7 +102,7 @@ struct RunsReader {
     runs: Vec<LoadedRun>,
     /// The steps whose figures are not yet computed.
     steps: Vec<OpenStep>,
-    /// The steps of profiled and exact cells, which are not yet read.
+    /// The steps of unlimited, profiled and exact cells, which are not yet read.
     steps_apart: Vec<StepApart>,
     /// The end of each planned cell whose times are compared.
     ends: Vec<CellEnd>,
@@ -114,7 +115,7 @@ struct LoadedRun {
     record: Run,
     /// The measured cells that were begun.
     cells: Vec<BegunCell>,
-    /// The profiled and exact cells.
+    /// The unlimited, profiled and exact cells.
     cells_apart: Vec<Cell>,
 }
 
@@ -135,7 +136,7 @@ struct OpenStep {
     reader: StepReader,
 }
 
-/// A step of a profiled or exact cell that is not read.
+/// A step of an unlimited, profiled or exact cell that is not read.
 struct StepApart {
     /// The index of its run.
     run: usize,
@@ -144,8 +145,9 @@ struct StepApart {
     reader: StepReader,
 }
 
-/// The data of a step of a profiled or exact cell.
+/// The data of a step of an unlimited, profiled or exact cell.
 enum ReadApart {
+    Unlimited(Box<Row>),
     Profiled(ProfiledStep),
     Exact(ExactStep),
 }
@@ -179,7 +181,7 @@ impl RunsReader {
                     let end = end_of(run, &record, reference, &loaded);
                     cells.extend(self.add_cell(&record, end, cells.len(), loaded));
                 }
-                CellKind::Profiled | CellKind::Exact => {
+                CellKind::Unlimited | CellKind::Profiled | CellKind::Exact => {
                     cells_apart.push(self.add_apart(run, cells_apart.len(), loaded));
                 }
             }
@@ -242,7 +244,7 @@ impl RunsReader {
         Some(BegunCell { cell, events })
     }
 
-    /// Adds the steps and the end of a profiled or exact cell, whose times are not compared, and
+    /// Adds the steps and the end of an unlimited, profiled or exact cell, whose times are not compared, and
     /// returns the cell. `number` is its index among these cells of its run.
     fn add_apart(&mut self, run: usize, number: usize, loaded: LoadedCell) -> Cell {
         self.figures.damages.extend(loaded.error.iter().map(RecordError::with_causes));
@@ -270,7 +272,7 @@ impl RunsReader {
         loaded.cell
     }
 
-    /// Reads the steps of all profiled and exact cells.
+    /// Reads the steps of all unlimited, profiled and exact cells.
     fn read_steps_apart(&mut self) -> Result<(), RecordError> {
         let all_read = try_map_parallel(&self.steps_apart, |step| {
             let loaded = &self.runs[step.run];
@@ -280,15 +282,23 @@ impl RunsReader {
                 cell: &loaded.cells_apart[step.cell],
             };
 
-            if cell.cell.key.kind == CellKind::Profiled {
-                profiled_step(&cell, &step.reader).map(ReadApart::Profiled)
-            } else {
-                exact_step(&cell, &step.reader).map(ReadApart::Exact)
+            match cell.cell.key.kind {
+                CellKind::Profiled => profiled_step(&cell, &step.reader).map(ReadApart::Profiled),
+                CellKind::Exact => exact_step(&cell, &step.reader).map(ReadApart::Exact),
+                CellKind::Unlimited | CellKind::Measured => {
+                    let mut row = row_or_damage(&cell, &step.reader)?;
+                    row.series = Series::default();
+                    Ok(ReadApart::Unlimited(Box::new(row)))
+                }
             }
         })?;
 
         for step in all_read {
             match step {
+                ReadApart::Unlimited(row) => {
+                    add_damage(&mut self.figures, &row);
+                    self.figures.unlimited.push(*row);
+                }
                 ReadApart::Profiled(step) => {
                     add_damage(&mut self.figures, &step.row);
                     self.figures.profiled.push(step);

@@ -45,11 +45,14 @@ pub struct Figures {
     /// The design that made the targets of the run; `None` of several runs.
     #[serde(skip)]
     pub design: Option<record::Design>,
-    /// What takes the place of targets.
+    /// The kind of things that take the place of targets.
     #[serde(skip)]
     pub sides: ComparedSides,
     /// The differences between the targets of each run.
     pub settings: Settings,
+    /// The steps of cells that measure highest rates, whose figures are not among `rows`.
+    #[serde(skip)]
+    pub unlimited: Vec<Row>,
     /// The steps of profiled cells, whose figures are not among `rows`.
     #[serde(skip)]
     pub profiled: Vec<ProfiledStep>,
@@ -58,7 +61,7 @@ pub struct Figures {
     pub exact: Vec<ExactStep>,
 }
 
-/// What is compared with each other, and named as targets are.
+/// The kind of things that are compared with each other, and named as targets are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ComparedSides {
     /// Targets.

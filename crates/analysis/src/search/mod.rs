@@ -278,8 +278,8 @@ fn together(verdicts: impl Iterator<Item = TrialVerdict>) -> TrialVerdict {
     if missed.is_empty() { unknown } else { TrialVerdict::Missed(missed) }
 }
 
-/// Returns the rate that a step achieved: rows or events per second.
-fn achieved(row: &Row) -> Option<f64> {
+/// Returns the rate that a step achieved: rows or events per second, over all clients.
+pub fn achieved(row: &Row) -> Option<f64> {
     if let Some(sla) = &row.sla {
         return Some(sla.achieved);
     }

@@ -52,6 +52,7 @@ mod import;
 mod install;
 mod live;
 mod ls;
+mod max_rates;
 mod place;
 mod plans;
 mod prepared_tables;

@@ -98,8 +98,14 @@ fn workload(script: &str, form: &str, steps: &str) -> Transactions {
     let plan::Workload::Transactions(transactions) = &plan.variants[0].workload else {
         panic!("another workload")
     };
-    let options =
-        Options { seed: 5, nonce: 0, clients: 1, share: ClientShare::ALL, writers_max: u32::MAX };
+    let options = Options {
+        seed: 5,
+        nonce: 0,
+        clients: 1,
+        share: ClientShare::ALL,
+        writers_max: u32::MAX,
+        is_unlimited: false,
+    };
     Transactions::new(transactions, options)
 }
 

@@ -25,7 +25,7 @@ pub struct Line<'a> {
     pub cell: &'a CellRef,
 }
 
-/// What is compared with each other.
+/// The sides of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sides {
     /// The targets of all runs.

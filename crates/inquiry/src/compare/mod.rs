@@ -178,7 +178,7 @@ pub struct Prepared {
     pub figures: Figures,
     /// Remarks on how the runs differ.
     pub notes: Vec<String>,
-    /// What is compared.
+    /// The sides of the comparison.
     pub sides: Sides,
 }
 
@@ -198,6 +198,8 @@ pub fn prepare(
         compat::check_repeats(recorded)
     };
     let mut notes = checked.map_err(UsageError::from)?;
+    // Runs with other rates are no repeats of each other.
+    notes.extend(recorded[0].run.max_rates.iter().map(report::max_rate_sentence));
 
     // The seconds of many long steps would take gigabytes; the rows have their totals.
     let (mut figures, _) = figures(directories, |row| row.series = Series::default())?;

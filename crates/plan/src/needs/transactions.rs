@@ -4,7 +4,7 @@ use super::{
     AssumedSpeed, LOAD_ROWS_PER_S, Speed, SpeedBasis, WorkTime, WorkloadNeeds, list_assumed,
 };
 use crate::transactions::Pause;
-use crate::{Rates, TestLength, Transactions, TransactionsStep, TransactionsStepKind};
+use crate::{Rates, TestLength, TestRate, Transactions, TransactionsStep, TransactionsStepKind};
 
 /// The space of a row besides its values, with its key; only for estimates.
 const ROW_OVERHEAD_BYTES: u64 = 60;
@@ -47,7 +47,7 @@ impl WorkloadNeeds for Transactions {
                 pauses,
                 ..
             } => {
-                let asked_per_s = self.asked_per_s(*test, *rate, pauses, clients);
+                let asked_per_s = self.asked_per_s(*test, rate.as_ref(), pauses, clients);
                 let speed = match asked_per_s {
                     Some(per_s) => Speed { per_s, basis: SpeedBasis::Step },
                     None => Speed::of(&rates.transactions, clients, TRANSACTIONS_PER_S),
@@ -106,12 +106,13 @@ impl Transactions {
     fn asked_per_s(
         &self,
         test: usize,
-        rate: Option<f64>,
+        rate: Option<&TestRate>,
         pauses: &[Pause],
         clients: u32,
     ) -> Option<f64> {
         if let Some(rate) = rate {
-            return Some(rate * f64::from(clients));
+            // As long as the highest rate is not known, the engine limits a share of it, too.
+            return Some(rate.per_client(clients)? * f64::from(clients));
         }
         if pauses.is_empty() {
             return None;

@@ -2,6 +2,7 @@
 
 pub(crate) mod context;
 pub(crate) mod document;
+pub(crate) mod expected_rate;
 pub(crate) mod overrides;
 pub(crate) mod quantity;
 pub(crate) mod value_kinds;

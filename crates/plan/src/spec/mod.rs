@@ -10,6 +10,7 @@ mod load;
 mod rates;
 pub mod sysbench;
 mod targets;
+mod test_rate;
 pub mod transactions;
 
 use std::net::IpAddr;
@@ -24,8 +25,12 @@ pub use self::load::*;
 pub use self::rates::*;
 pub use self::sysbench::{Sysbench, SysbenchStep, SysbenchStepKind};
 pub use self::targets::*;
+pub use self::test_rate::{ShareOfMax, TestRate};
 pub use self::transactions::{TestLength, Transactions, TransactionsStep, TransactionsStepKind};
 use crate::text::diagnostic::Place;
+
+/// The most clients that a plan may ask for, more than any machine serves.
+pub const CLIENTS_MAX: u32 = 10_000;
 
 /// Everything that a run needs to know, from a plan file, `--set` arguments and defaults.
 #[derive(Clone, Debug, PartialEq)]
@@ -271,36 +276,96 @@ impl Workload {
         }
     }
 
-    /// Returns the rate of a step per second and client: `Some(None)` if it has none but may have
-    /// one, `None` if it can't have one or there is no such step.
-    pub fn step_rate(&self, name: &str) -> Option<Option<f64>> {
+    /// Returns the rate of a step: `Some(None)` if it has none but may have one, `None` if it can't have
+    /// one or there is no such step.
+    pub fn step_rate(&self, name: &str) -> Option<Option<TestRate>> {
         match self {
             Self::Insert(insert) => {
                 let step = insert.steps.iter().find(|step| step.name == name)?;
                 match step.kind {
-                    InsertStepKind::Write { rate, .. } => Some(rate),
-                    InsertStepKind::Query { rate, .. } if rate > 0.0 => Some(Some(rate)),
+                    InsertStepKind::Write { rate, .. } => Some(rate.map(TestRate::PerClient)),
+                    InsertStepKind::Query { rate, .. } if rate > 0.0 => {
+                        Some(Some(TestRate::PerClient(rate)))
+                    }
                     _ => None,
                 }
             }
             Self::Sysbench(sysbench) => {
                 let step = sysbench.steps.iter().find(|step| step.name == name)?;
-                match step.kind {
-                    SysbenchStepKind::Run { rate, .. } => Some(rate),
+                match &step.kind {
+                    SysbenchStepKind::Run { rate, .. } => Some(rate.clone()),
                     _ => None,
                 }
             }
             Self::Transactions(transactions) => {
                 let step = transactions.steps.iter().find(|step| step.name == name)?;
-                match step.kind {
-                    TransactionsStepKind::Run { rate, ref pauses, .. } if pauses.is_empty() => {
-                        Some(rate)
+                match &step.kind {
+                    TransactionsStepKind::Run { rate, pauses, .. } if pauses.is_empty() => {
+                        Some(rate.clone())
                     }
                     _ => None,
                 }
             }
             Self::Kv(_) => None,
         }
+    }
+
+    /// Returns the steps whose rate is a share of the highest one, by their names.
+    pub fn shares_of_max(&self) -> Vec<(&str, &ShareOfMax)> {
+        let mut shares = Vec::new();
+        match self {
+            Self::Sysbench(sysbench) => {
+                for step in &sysbench.steps {
+                    if let SysbenchStepKind::Run { rate: Some(TestRate::OfMax(share)), .. } =
+                        &step.kind
+                    {
+                        shares.push((step.name.as_str(), share.as_ref()));
+                    }
+                }
+            }
+            Self::Transactions(transactions) => {
+                for step in &transactions.steps {
+                    if let TransactionsStepKind::Run {
+                        rate: Some(TestRate::OfMax(share)), ..
+                    } = &step.kind
+                    {
+                        shares.push((step.name.as_str(), share.as_ref()));
+                    }
+                }
+            }
+            Self::Insert(_) | Self::Kv(_) => {}
+        }
+        shares
+    }
+
+    /// Returns the workload with `None` in the place of each rate that is a share of the highest one:
+    /// what measures the highest rate.
+    fn without_shares(&self) -> Self {
+        let mut workload = self.clone();
+        match &mut workload {
+            Self::Sysbench(sysbench) => {
+                for step in &mut sysbench.steps {
+                    if let SysbenchStepKind::Run { rate, .. } = &mut step.kind {
+                        rate.take_if(|rate| matches!(rate, TestRate::OfMax(_)));
+                    }
+                }
+            }
+            Self::Transactions(transactions) => {
+                for step in &mut transactions.steps {
+                    if let TransactionsStepKind::Run { rate, .. } = &mut step.kind {
+                        rate.take_if(|rate| matches!(rate, TestRate::OfMax(_)));
+                    }
+                }
+            }
+            Self::Insert(_) | Self::Kv(_) => {}
+        }
+        workload
+    }
+
+    /// Returns whether the highest rates of another workload are those of this one, too: the two differ
+    /// at most in the shares of them.
+    pub(crate) fn has_same_max_as(&self, other: &Self) -> bool {
+        self.without_shares() == other.without_shares()
     }
 
     /// Returns the number of steps up to and including the load.

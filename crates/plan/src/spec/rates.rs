@@ -30,6 +30,13 @@ pub struct ClientRate {
 }
 
 impl ExpectedRate {
+    /// Returns the rate of this number of clients, or that of any; `None` if there is neither.
+    pub fn of_clients(&self, clients: u32) -> Option<f64> {
+        let mut rates = self.rates.iter();
+        let rate = rates.find(|rate| rate.clients.is_none_or(|known| known == clients));
+        rate.map(|rate| rate.per_s)
+    }
+
     /// Returns the rate with the nearest number of clients, by their ratio; `None` without any.
     pub fn with_clients(&self, clients: u32) -> Option<f64> {
         let distance = |rate: &ClientRate| {

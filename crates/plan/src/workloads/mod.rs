@@ -7,6 +7,7 @@ mod kv;
 mod step;
 mod step_policy;
 mod sysbench;
+mod test_rate;
 mod transactions;
 pub(crate) mod variants;
 

@@ -6,6 +6,7 @@ mod cell;
 mod cell_key;
 mod database;
 mod imported;
+mod max_rate;
 mod run;
 mod step;
 
@@ -15,6 +16,7 @@ pub use cell::{Cell, ServerHost, StepNotApplicable};
 pub use cell_key::CellKey;
 pub use database::{KeptDatabase, PageCache};
 pub use imported::{ImportedFile, ImportedRun, ImportedStep};
+pub use max_rate::{AchievedRate, MaxRate};
 pub use run::{
     AloneStep, Assay, Build, BuiltCommit, BuiltPatch, CellRef, ClientHost, Design, DesignFactor,
     DesignedTarget, FactDifference, FileHash, GroupBase, Host, Invocation, Plan, PlanFile,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use words::{DeclaredOption, DiskFloor, FsyncLatency, Warning};
 
-use super::{CellKey, ImportedRun, Status, StepFile};
+use super::{CellKey, ImportedRun, MaxRate, Status, StepFile};
 use crate::format::FormatVersion;
 use crate::layout::{CELLS, file_name_of};
 
@@ -57,6 +57,9 @@ pub struct Run {
     /// The search that chose the rates of its variants; `None` if the plan lists all cells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<RateSearch>,
+    /// The rates that are shares of highest rates, as soon as these are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub max_rates: Vec<MaxRate>,
     /// The number of repeats was not chosen in advance: repeats are added until comparisons are
     /// decided, or were added when the run was resumed. Comparisons allow for looking at any time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

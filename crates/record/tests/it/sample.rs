@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use record::{
-    AloneStep, Assay, Build, BuiltCommit, BuiltPatch, Cell, CellDir, CellRef, Check, Connection,
-    ConnectionState, Counter, Cpu, DeclaredOption, Design, DesignFactor, DesignedTarget, DiskFloor,
-    FORMAT, FactDifference, Failure, FileHash, FsyncLatency, GroupBase, HomeRows, Host, HostColumn,
-    ImportedFile, ImportedRun, ImportedStep, IntervalRow, Invocation, IoMode, IoRate, Limit,
-    LoadPause, OpPause, OpRole, Ops, OptionStatus, Plan, PlanFile, RateSearch, ReadFloor,
-    ResolvedValue, Role, Run, RunDir, ServerHost, Setting, SettingRole, Settle, Status, Step,
-    StepKind, StorageSize, SyncFloor, SyncPlace, Target, UnmetOption, Warning, WorkloadSteps,
-    latency_histogram,
+    AchievedRate, AloneStep, Assay, Build, BuiltCommit, BuiltPatch, Cell, CellDir, CellRef, Check,
+    Connection, ConnectionState, Counter, Cpu, DeclaredOption, Design, DesignFactor,
+    DesignedTarget, DiskFloor, FORMAT, FactDifference, Failure, FileHash, FsyncLatency, GroupBase,
+    HomeRows, Host, HostColumn, ImportedFile, ImportedRun, ImportedStep, IntervalRow, Invocation,
+    IoMode, IoRate, Limit, LoadPause, MaxRate, OpPause, OpRole, Ops, OptionStatus, Plan, PlanFile,
+    RateSearch, ReadFloor, ResolvedValue, Role, Run, RunDir, ServerHost, Setting, SettingRole,
+    Settle, Status, Step, StepKind, StorageSize, SyncFloor, SyncPlace, Target, UnmetOption,
+    Warning, WorkloadSteps, latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -32,6 +32,22 @@ fn assay() -> Assay {
         git_hash: Some("9587cafd32a1".into()),
         git_dirty: Some(false),
         profile: Some("release".into()),
+    }
+}
+
+fn max_rate() -> MaxRate {
+    MaxRate {
+        step: "tpcb".into(),
+        variant: Some("procedure".into()),
+        clients: 4,
+        max_per_s: 5432.118,
+        percent: 70.0,
+        rate_per_s: 3802.0,
+        achieved: vec![AchievedRate {
+            target: "pg.base".into(),
+            variant: Some("statements".into()),
+            per_s: 5432.1179,
+        }],
     }
 }
 
@@ -85,6 +101,7 @@ pub fn run() -> Run {
             files: 1,
             bytes: 4096,
         }),
+        max_rates: vec![max_rate()],
         search: Some(RateSearch {
             step: "l.i1".into(),
             p99_ms: Some(20.0),

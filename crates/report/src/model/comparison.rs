@@ -89,7 +89,7 @@ pub(crate) fn with_measured_base<'r>(run: &'r Run, figures: &Figures) -> Cow<'r,
     Cow::Owned(measured)
 }
 
-/// What the figures of a run are shown and compared by: its targets with a base that has figures, or
+/// The things by which the figures of a run are shown and compared: its targets with a base that has figures, or
 /// the variants of its only target.
 pub(crate) struct Subject<'r> {
     pub run: Cow<'r, Run>,
@@ -127,10 +127,9 @@ impl<'r> Subject<'r> {
     /// Compares the targets, or the variants.
     pub(crate) fn explained(&self) -> ExplainedGroups<'_> {
         let mut explained = ExplainedGroups::new(&self.run, &self.figures);
-        if let Some(sides) = &self.variants {
-            for group in &mut explained.groups {
-                group.explained.compared.notes.extend(sides.note());
-            }
+        for group in &mut explained.groups {
+            let notes = &mut group.explained.compared.notes;
+            notes.extend(self.variants.as_ref().and_then(VariantSides::note));
         }
         explained
     }

@@ -25,6 +25,7 @@ pub(crate) mod factors;
 pub(crate) mod findings;
 pub(crate) mod history;
 pub(crate) mod judgements;
+pub(crate) mod max_rates;
 pub(crate) mod method;
 pub(crate) mod numbers;
 pub(crate) mod problems;

@@ -27,6 +27,7 @@ pub(crate) mod grouped;
 pub(crate) mod history;
 pub(crate) mod homes;
 pub(crate) mod lsm;
+pub(crate) mod max_rates;
 pub(crate) mod metric_list;
 pub(crate) mod metrics;
 pub(crate) mod pauses;

@@ -16,6 +16,7 @@
 use engine::Engine;
 use load::Clock as _;
 use record::{Cell, CellDir, CellRef, RunDir, Status};
+use words::CellKind;
 
 use super::cell_run::{CellRun, EngineLog};
 use super::keep_points::{self, KeepPoint, KeepPoints};
@@ -276,6 +277,7 @@ fn run_ranked_steps(
         target: cell.site.planned.target,
         variant: cell.site.planned.variant,
         clients: cell.site.planned.clients,
+        is_unlimited: cell.site.planned.kind == CellKind::Unlimited,
         nonce: cell.site.nonce(),
         share,
         url: cell.site.url.clone(),

@@ -15,7 +15,7 @@ use analysis::compare::Decision;
 use hdrhistogram::Histogram;
 use load::{LatencyKind, Progress, SystemClock};
 use plan::Diagnostic;
-use record::{CellKey, CellRef, Failure, IntervalRow, Run, RunDir, Step};
+use record::{CellKey, CellRef, Failure, IntervalRow, MaxRate, Run, RunDir, Step};
 use serde::{Deserialize, Serialize};
 
 /// Is told what happens in a run, in this order: the plan is read, builds try its configs, the run
@@ -69,6 +69,9 @@ pub trait Events: Sync {
 
     /// A search measures this rate next.
     fn rate_chosen(&self, _next: &NextRate<'_>) {}
+
+    /// A rate that is a share of a highest rate is known.
+    fn max_rate_known(&self, _rate: &MaxRate) {}
 
     /// The comparisons of a run until all is decided were judged after a repeat.
     fn repeat_judged(&self, _judged: &JudgedRepeat<'_>) {}

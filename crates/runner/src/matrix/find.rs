@@ -42,6 +42,12 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
         return Err(UsageError::new(message, Some(help.into())).into());
     }
 
+    if let Some((step, _)) = workload.shares_of_max().first() {
+        let message = format!("the rate of step `{step}` is a share of the highest one");
+        let help = "`find` looks for a highest rate itself: remove the rate, or give it per second and client";
+        return Err(UsageError::new(message, Some(help.into())).into());
+    }
+
     let steps: Vec<&str> = workload.steps().iter().map(|step| step.name).collect();
     let step = search.step.as_str();
     let Some(at) = steps.iter().position(|name| *name == step) else {

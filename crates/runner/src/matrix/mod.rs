@@ -9,6 +9,7 @@
 //! * `growth` adds cells while a search for a rate goes on ([`find`]), or until all comparisons are
 //!   decided (`decided`); [`against_itself`] adds those of a twin, and `repeats` more of the same.
 //! * [`only`] selects cells, and `loaders` says which of them wait for another's database.
+//! * `max_rates` measures the highest rates first, if the plan has shares of them.
 //! * [`incomplete`] counts what is left for the next invocation, and [`known_times`] reads how long an
 //!   earlier run took.
 
@@ -20,6 +21,7 @@ pub(crate) mod growth;
 pub mod incomplete;
 pub mod known_times;
 pub(crate) mod loaders;
+pub(crate) mod max_rates;
 pub mod only;
 pub mod pace;
 pub(crate) mod repeats;
@@ -218,6 +220,12 @@ pub fn factors(plan: &Plan) -> String {
     let left_out = plan.not_applicable().len() * plan.clients.len() * plan.repeats as usize;
     if left_out > 0 {
         text += &format!(" without {left_out} that are not applicable");
+    }
+
+    let unlimited = plan.cells().iter().filter(|cell| cell.kind == CellKind::Unlimited).count();
+    if unlimited > 0 {
+        let verb = if unlimited == 1 { "measures" } else { "measure" };
+        text += &format!(", {unlimited} of which {verb} the highest rates");
     }
 
     if let Some(until_decided) = plan.until_decided {

@@ -1,7 +1,10 @@
 //! `--only`: selects the cells of a matrix.
 
+use std::collections::BTreeSet;
+
 use glob::{MatchOptions, Pattern};
 use record::CellRef;
+use words::CellKind;
 
 use crate::ground::failure::UsageError;
 use crate::ground::similar::most_similar_first;
@@ -19,6 +22,8 @@ const NEAREST: usize = 5;
 #[derive(Default)]
 pub struct CellFilters {
     filters: Vec<Filter>,
+    /// The paths of cells that measure the highest rates of those that match.
+    needed: BTreeSet<String>,
 }
 
 struct Filter {
@@ -40,12 +45,31 @@ impl CellFilters {
             parsed.push(filter);
         }
 
-        Ok(Self { filters: parsed })
+        let mut selected = Self { filters: parsed, needed: BTreeSet::new() };
+        selected.needed = selected.needed_among(cells);
+        Ok(selected)
     }
 
-    /// Returns whether any filter matches the cell.
+    /// Returns the paths of the cells on whose highest rates others depend that match.
+    fn needed_among(&self, cells: &[CellRef]) -> BTreeSet<String> {
+        let mut needed = BTreeSet::new();
+        for cell in cells.iter().filter(|cell| cell.key.kind == CellKind::Unlimited) {
+            // The rates of variants depend on each other.
+            let is_of_same_load = |other: &&CellRef| {
+                other.key.target == cell.key.target && other.key.clients == cell.key.clients
+            };
+            if cells.iter().filter(is_of_same_load).any(|other| self.matches(other)) {
+                needed.insert(cell.path.clone());
+            }
+        }
+        needed
+    }
+
+    /// Returns whether any filter matches the cell, or another cell that depends on its highest rate.
     pub fn matches(&self, cell: &CellRef) -> bool {
-        self.filters.is_empty() || self.filters.iter().any(|filter| filter.matches(cell))
+        self.filters.is_empty()
+            || self.needed.contains(&cell.path)
+            || self.filters.iter().any(|filter| filter.matches(cell))
     }
 }
 
@@ -99,6 +123,8 @@ fn no_match(text: &str, filter: &Filter, cells: &[CellRef]) -> UsageError {
 
 #[cfg(test)]
 mod tests {
+    use record::CellKey;
+
     use super::*;
 
     fn cells() -> Vec<CellRef> {
@@ -127,6 +153,22 @@ mod tests {
         assert_eq!(selected(&["*.big"]).len(), 4);
         assert_eq!(selected(&["pg16.base"]).len(), 4);
         assert_eq!(selected(&["pg16.*", "*.big"]).len(), 8);
+    }
+
+    #[test]
+    fn the_cells_that_measure_highest_rates_are_selected_with_those_that_need_them() {
+        let mut cells = cells();
+        for target in ["pg16.base", "pg17.base"] {
+            for clients in [1, 8] {
+                let mut key = CellKey::new(target, Some("cached"), clients, 1);
+                key.kind = CellKind::Unlimited;
+                cells.push(CellRef::of(key, "transactions"));
+            }
+        }
+        let only = CellFilters::new(&["pg17.*/c8/*".to_owned()], &cells).unwrap();
+        let matching = cells.iter().filter(|cell| only.matches(cell));
+        let names: Vec<&str> = matching.map(CellRef::name).collect();
+        assert_eq!(names, ["pg17.base/c8/r1", "pg17.big/c8/r1", "pg17.base/cached/c8/u1"]);
     }
 
     #[test]

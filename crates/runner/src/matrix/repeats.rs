@@ -58,6 +58,13 @@ impl MoreRepeats {
         let numbers: Vec<u32> = repeats.map(|cell| cell.key.repeat).collect();
         match new.key.kind {
             CellKind::Measured => {}
+            // The rate of a run stays as it is; a run that only counted work has none.
+            CellKind::Unlimited => {
+                let is_of_load = |cell: &CellRef| {
+                    cell.key.target == new.key.target && cell.key.clients == new.key.clients
+                };
+                return self.repeats > 0 && numbers.is_empty() && known.iter().any(is_of_load);
+            }
             // One profile shows where the time goes: cells that have one get no other.
             CellKind::Profiled => {
                 let is_of_run = known.iter().any(|cell| cell.key.is_same_work_as(&new.key));
@@ -82,6 +89,7 @@ impl MoreRepeats {
 pub fn raise_repeats(plan: &mut Plan, cells: &[CellRef]) {
     for cell in cells.iter().map(|cell| &cell.key) {
         let repeats = match cell.kind {
+            CellKind::Unlimited => continue,
             CellKind::Measured => &mut plan.repeats,
             CellKind::Profiled => &mut plan.profile.repeats,
             CellKind::Exact => &mut plan.exact.repeats,

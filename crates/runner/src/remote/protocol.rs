@@ -69,6 +69,8 @@ pub struct CellOrder {
     /// The clients of all ranks.
     pub clients: u32,
     /// See [`workload::sysbench::Options`].
+    pub is_unlimited: bool,
+    /// See [`workload::sysbench::Options`].
     pub nonce: u64,
     /// The clients of this rank.
     pub share: ClientShare,

@@ -20,7 +20,7 @@ use crate::matrix::growth::Growth;
 use crate::matrix::loaders::with_loader;
 use crate::matrix::only::CellFilters;
 use crate::matrix::pace::about;
-use crate::matrix::{self, Matrix, Task, against_itself, find};
+use crate::matrix::{self, Matrix, Task, against_itself, find, max_rates};
 use crate::prepare::plan_file::{self, PlanFile};
 use crate::prepare::{commits, estimate, locate, memory, overridden, preflight};
 use crate::remote::LoadRanks;
@@ -326,6 +326,7 @@ fn describe(
         workloads: matrix::steps_of_variants(plan),
         is_open_ended: plan.until_decided.is_some(),
         is_time_up: false,
+        max_rates: max_rates::given(file),
         search: request.search.clone().map(|search| RateSearch { repeats: plan.repeats, ..search }),
         ..Run::default()
     })

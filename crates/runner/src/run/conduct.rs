@@ -17,7 +17,7 @@ use crate::ground::time::unix_now_ns;
 use crate::matrix::failures::Failures;
 use crate::matrix::growth::{GrowingRun, Growth};
 use crate::matrix::incomplete::IncompleteCells;
-use crate::matrix::{Matrix, Task, steps_of_variants};
+use crate::matrix::{Matrix, Task, max_rates, steps_of_variants};
 use crate::session::RunSession;
 
 /// A run whose record is open, with the cells to measure.
@@ -188,6 +188,8 @@ impl Rounds {
         mut matrix: Matrix,
         only: &[String],
     ) -> anyhow::Result<Status> {
+        let waiting = max_rates::take_waiting(session.plan(), &mut matrix);
+        let mut waiting = Some(waiting).filter(|waiting| !waiting.is_empty());
         let mut has_failed = false;
         loop {
             self.measured.extend(matrix.tasks.iter().map(|task| task.reference.key.clone()));
@@ -199,6 +201,11 @@ impl Rounds {
             let elapsed = Duration::from_nanos(session.clock.now().saturating_sub(self.began_ns));
             let growing =
                 GrowingRun { file: &mut session.file, directory, run, events: session.events };
+            if let Some(waiting) = waiting.take() {
+                matrix = max_rates::fix(growing, &waiting)?;
+                has_failed |= matrix.tasks.len() < waiting.len();
+                continue;
+            }
             match self.growth.extend(growing, only, elapsed)? {
                 Some(more) => matrix = more,
                 None if has_failed => return Ok(Status::Failed),

@@ -116,6 +116,7 @@ impl LoadRank<'_> {
             clients: order.clients,
             share: order.share,
             writers_max: engine.writers_max(),
+            is_unlimited: order.is_unlimited,
         };
         let mut workload = SqlWorkload::new(planned, options)?;
         if !workload.loads() {

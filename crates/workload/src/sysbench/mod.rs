@@ -22,7 +22,7 @@ use engine::{
     SqlEngine, Statement, StatementPlan, Table, TableFacts,
 };
 use plan::sysbench::{TableChoice, Test};
-use plan::{Checks, Distribution, SysbenchStep, SysbenchStepKind};
+use plan::{Checks, Distribution, SysbenchStep, SysbenchStepKind, TestRate};
 use words::excerpt;
 
 use crate::check::ValueCheck;
@@ -63,6 +63,17 @@ pub struct Options {
     pub share: ClientShare,
     /// Connections that can write at once.
     pub writers_max: u32,
+    /// The cell measures highest rates, so shares of them are left out.
+    pub is_unlimited: bool,
+}
+
+impl Options {
+    /// Returns the schedule of a client of a test; `None` without a rate.
+    pub(crate) fn schedule(&self, rate: Option<&TestRate>, client: u32) -> Option<Schedule> {
+        let rate = rate.filter(|rate| !(self.is_unlimited && matches!(rate, TestRate::OfMax(_))));
+        let per_client = rate?.per_client(self.clients)?;
+        Some(Schedule::rate(per_client, client, self.clients))
+    }
 }
 
 /// One step.
@@ -157,10 +168,8 @@ impl Sysbench {
                 let clients = self.options.clients;
                 for client in (0..clients).filter(|client| self.options.share.has(*client)) {
                     let program = self.runner(step, test, *distribution, client, engine)?;
-                    let schedule = match rate {
-                        None => Schedule::Closed,
-                        Some(rate) => Schedule::rate(*rate, client, clients),
-                    };
+                    let schedule = self.options.schedule(rate.as_ref(), client);
+                    let schedule = schedule.unwrap_or(Schedule::Closed);
                     tasks.push(Task::new(client, EVENT, schedule, Box::new(program))?);
                 }
                 Ok(tasks)

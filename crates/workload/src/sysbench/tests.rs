@@ -69,8 +69,14 @@ fn own_test(keys: &str, statements: &[&str]) -> Test {
     test_of(&mine("", keys, statements), "mine")
 }
 
-const OPTIONS: Options =
-    Options { seed: 11, nonce: 1, clients: 2, share: ClientShare::ALL, writers_max: 2 };
+const OPTIONS: Options = Options {
+    seed: 11,
+    nonce: 1,
+    clients: 2,
+    share: ClientShare::ALL,
+    writers_max: 2,
+    is_unlimited: false,
+};
 
 fn sqlite() -> (tempfile::TempDir, Sqlite) {
     let directory = tempfile::tempdir().unwrap();

@@ -167,10 +167,10 @@ impl Transactions {
                     let of_many = ClientOfMany { number: client, count: clients, rule: *home };
                     let work = ClientWork { client: of_many, values, pace };
                     let program = self.program(*test, *isolation, work, engine)?;
-                    let schedule = match rate {
+                    let schedule = match self.options.schedule(rate.as_ref(), client) {
+                        Some(schedule) => schedule,
                         None if !pauses.is_empty() => Schedule::Paused,
                         None => Schedule::Closed,
-                        Some(rate) => Schedule::rate(*rate, client, clients),
                     };
                     tasks.push(Task::new(client, kind, schedule, program)?);
                 }

@@ -56,6 +56,7 @@ impl Bench {
             clients,
             share: ClientShare::ALL,
             writers_max: sqlite.capabilities().writers_max,
+            is_unlimited: false,
         };
 
         let workload = Transactions::new(plan, options);

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use plan::Plan;
+use report::rate_text;
 use runner::matrix::factors;
 use runner::matrix::only::CellFilters;
 use runner::matrix::pace::about;
@@ -41,6 +42,7 @@ impl Expected {
         if cells.len() < plan.cells().len() {
             let _ = write!(text, "; `--only` selects {}", cells.len());
         }
+        text += &shares_text(plan);
         let _ = match plan.until_decided {
             None => write!(text, "\ntime         {}", about(estimate.time)),
             Some(until_decided) => {
@@ -70,6 +72,34 @@ impl Expected {
 
         text
     }
+}
+
+/// Returns the rates that are shares of highest rates, each on a line of its own.
+fn shares_text(plan: &Plan) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for variant in &plan.variants {
+        for (step, share) in variant.workload.shares_of_max() {
+            let of = match &variant.name {
+                Some(variant) => format!("`{step}` of `{variant}`"),
+                None => format!("`{step}`"),
+            };
+            for &clients in &plan.clients {
+                let with = counted(clients as usize, "client");
+                let rate = match share.max(clients) {
+                    Some(max) => {
+                        let (rate, max) = (rate_text(share.of(max)), rate_text(max));
+                        format!("{rate}/s with {with}, {} % of {max}/s", share.percent)
+                    }
+                    None => format!(
+                        "{} % of what the slowest target achieves with {with}, measured first",
+                        share.percent
+                    ),
+                };
+                lines.push(format!("\nrate         {of}: {rate}"));
+            }
+        }
+    }
+    lines.concat()
 }
 
 /// Returns the databases that the cells keep for later runs, and with which they begin, on lines of

@@ -9,7 +9,7 @@ pub use self::expression::{Expression, Operator, Slot};
 pub use self::test::{
     Block, Distribution, Draw, Effect, ExpectedRows, Group, Piece, TableChoice, Test, TestStatement,
 };
-use super::{Settle, StepPolicy, StepRun};
+use super::{Settle, StepPolicy, StepRun, TestRate};
 
 /// The parameters of the sysbench microbenchmarks.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,8 +89,8 @@ pub enum SysbenchStepKind {
         warmup: Duration,
         /// The distribution of random ids and values of `k`.
         distribution: Distribution,
-        /// Events per second and client; `None` for as fast as possible.
-        rate: Option<f64>,
+        /// The rate of events; `None` for as fast as possible.
+        rate: Option<TestRate>,
         /// Results show it; otherwise it is only recorded.
         reported: bool,
     },

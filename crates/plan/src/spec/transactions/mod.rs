@@ -18,7 +18,7 @@ pub use self::script::{
     ScriptStatement, ScriptStatements, ScriptTable, ScriptType, SqlPiece, Taken, TextValue,
     Transaction,
 };
-use super::{Settle, StepPolicy, StepRun};
+use super::{Settle, StepPolicy, StepRun, TestRate};
 
 /// The parameters of transactions on tables of a script.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,8 +98,8 @@ pub enum TransactionsStepKind {
         home: HomeRule,
         /// The isolation level of its transactions.
         isolation: Isolation,
-        /// Transactions per second and client; `None` for as fast as possible.
-        rate: Option<f64>,
+        /// The rate of transactions; `None` for as fast as possible.
+        rate: Option<TestRate>,
         /// The waits around each transaction of the script, by its index; empty if clients don't
         /// wait. Then there is no rate.
         pauses: Vec<Pause>,

@@ -19,7 +19,7 @@ use words::named_enum;
 
 use crate::reading::context::{Context, Field, Section, ValueKind};
 use crate::reading::quantity::Quantity;
-use crate::reading::value_kinds::{Choice, Flag, Optional, check_name};
+use crate::reading::value_kinds::{Choice, Flag, check_name};
 use crate::spec::sysbench::Distribution;
 use crate::spec::{Sysbench, SysbenchStep, SysbenchStepKind};
 use crate::text::diagnostic::{Diagnostic, Place, Severity};
@@ -27,6 +27,7 @@ use crate::text::tree::Node;
 use crate::text::wording::{code, did_you_mean, key_part, list, nearest, quoted};
 use crate::workloads::step::{self, StepKind, StepName, StepNames};
 use crate::workloads::step_policy;
+use crate::workloads::test_rate::RateKeys;
 
 use builtin::BUILTIN;
 use read::{ParsedTest, Setting, TestSource, TestTime, Whole};
@@ -34,7 +35,8 @@ use read::{ParsedTest, Setting, TestSource, TestTime, Whole};
 const PATH: &str = "workload.sysbench";
 
 /// The keys that every step has that runs a test.
-const RUN_KEYS: [&str; 5] = ["time", "warmup", "distribution", "rate", "reported"];
+const RUN_KEYS: [&str; 7] =
+    ["time", "warmup", "distribution", "rate", "max", "measured-max", "reported"];
 
 /// Each table is a file or several.
 const TABLES: RangeInclusive<u32> = 1..=10_000;
@@ -193,8 +195,6 @@ impl ValueKind for DistributionKind {
     }
 }
 
-const RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "(as fast as possible)");
-
 /// Reads `[workload.sysbench]`.
 pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -> Option<Sysbench> {
     let section = &mut Section::of(cx, PATH, node)?;
@@ -214,7 +214,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
     let time = Quantity::time(step::TIME_MIN..=TIME_MAX);
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(10));
     let write_time = cx.field(section, "write-time", &time, Duration::from_secs(10));
-    let rate = cx.field(section, "rate", &RATE, None);
+    let rate = RateKeys::read(cx, section);
     let policy = step_policy::read(cx, section, true);
     let order = cx.field(section, "order", &Choice(StepList::NAMES), StepList::Short);
 
@@ -300,7 +300,7 @@ struct Defaults {
     read_time: Field<Duration>,
     write_time: Field<Duration>,
     distribution: Field<Distribution>,
-    rate: Field<Option<f64>>,
+    rate: RateKeys,
 }
 
 /// Reads the work of a step from its name, its table and the workload.
@@ -346,8 +346,7 @@ fn step(
     };
     let from = &defaults.distribution;
     let distribution = cx.inherited(section, "distribution", &DistributionKind, from, from.value);
-    let from = &defaults.rate;
-    let rate = cx.inherited(section, "rate", &RATE, from, from.value);
+    let rate = defaults.rate.of_step(cx, section);
     let reported = cx.field(section, "reported", &Flag, !is_warmup);
 
     let Some(parsed) = parsed else {

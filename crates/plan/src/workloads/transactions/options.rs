@@ -7,10 +7,11 @@ use crate::reading::context::{Context, Field, Section};
 use crate::reading::quantity::Quantity;
 use crate::reading::value_kinds::{Choice, Flag, Optional};
 use crate::spec::transactions::{HomeRule, Isolation, Pause, Script};
-use crate::spec::{TestLength, TransactionsStepKind};
+use crate::spec::{TestLength, TestRate, TransactionsStepKind};
 use crate::text::diagnostic::Place;
 use crate::text::wording::code;
 use crate::workloads::step;
+use crate::workloads::test_rate::RateKeys;
 
 use super::pauses::{PauseKind, PauseTimes, pauses};
 
@@ -28,7 +29,6 @@ const TRANSACTIONS: Optional<Quantity<u64>> =
     Optional(Quantity::count(1..=TRANSACTIONS_MAX), "(as many as the time allows)");
 const HOMES: Choice<HomeRule> = Choice(HomeRule::NAMES);
 const LEVELS: Choice<Isolation> = Choice(Isolation::NAMES);
-const RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "(as fast as possible)");
 const PAUSES: Optional<PauseKind> = Optional(PauseKind, "(none)");
 const FACTOR: Quantity<f64> = Quantity::factor();
 
@@ -39,7 +39,7 @@ pub(super) struct TestOptions {
     transactions: Field<Option<u64>>,
     warmup: Field<Duration>,
     time: Field<Option<Duration>>,
-    rate: Field<Option<f64>>,
+    rate: RateKeys,
     think: Field<Option<PauseTimes>>,
     keying: Field<Option<PauseTimes>>,
     factor: Field<f64>,
@@ -61,7 +61,7 @@ impl TestOptions {
             transactions,
             warmup: cx.field(section, "warmup", &WARMUPS, warmup),
             time: cx.field(section, "time", &TIMES, ends_by_time.then_some(TIME)),
-            rate: cx.field(section, "rate", &RATE, None),
+            rate: RateKeys::read(cx, section),
             think: cx.field(section, "think", &PAUSES, None),
             keying: cx.field(section, "keying", &PAUSES, None),
             factor: cx.field(section, "think-factor", &FACTOR, 1.0),
@@ -90,7 +90,7 @@ impl TestOptions {
         let transactions = self.transactions_of(cx, section);
         let warmup = self.warmup_of(cx, section, transactions);
         let time = self.time_of(cx, section, transactions);
-        let rate = cx.inherited(section, "rate", &RATE, &self.rate, self.rate.value);
+        let rate = self.rate.of_step(cx, section);
         let pauses = self.pauses_of(cx, section, script, &rate);
         TransactionsStepKind::Run {
             test,
@@ -113,7 +113,7 @@ impl TestOptions {
         cx: &mut Context<'_>,
         section: &mut Section,
         script: &Script,
-        rate: &Field<Option<f64>>,
+        rate: &Field<Option<TestRate>>,
     ) -> Vec<Pause> {
         let are_own = ["think", "keying"].map(|key| section.place_of(key) != Place::Nowhere);
         let think = cx.inherited(section, "think", &PAUSES, &self.think, self.think.value.clone());

@@ -14,7 +14,7 @@ use crate::model::text::clean;
 use crate::printers::page::table::table;
 use crate::prose::method::Method;
 use crate::prose::run::targets;
-use crate::tables::{classic, compared, grouped, homes, lsm, pauses, quality, searches};
+use crate::tables::{classic, compared, grouped, homes, lsm, max_rates, pauses, quality, searches};
 
 /// Returns what the answer rests on: the matrices and the findings.
 pub(super) fn basis_of_answer(
@@ -76,6 +76,8 @@ pub(super) fn summary(
             }
             (compared_summary(named, groups))
 
+            // Runs that are compared have the same rates.
+            (tables(names, sources.iter().find_map(|source| max_rates::table(&source.run)).into_iter().collect()))
             (tables(names, classic::rates(matrix)))
             (table(names, &lsm::stalled(matrix)))
             (table(names, &classic::fairness(matrix)))

@@ -346,7 +346,7 @@ fn measured_targets(figures: &Figures, run: usize) -> Vec<&str> {
 /// The targets and the repeats of a run that were measured.
 struct Measured<'a> {
     targets: Vec<&'a str>,
-    /// What the targets are.
+    /// The noun for one of the targets.
     noun: &'static str,
     /// The most repeats that any target has.
     repeats: usize,

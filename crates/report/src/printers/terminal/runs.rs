@@ -11,8 +11,8 @@ use crate::prose::answer;
 use crate::prose::method::Method;
 use crate::tables::compared::{self, work};
 use crate::tables::{
-    classic, disk_floor, grouped, homes, lsm, metric_list as metric_tables, pauses, quality,
-    searches, steps,
+    classic, disk_floor, grouped, homes, lsm, max_rates, metric_list as metric_tables, pauses,
+    quality, searches, steps,
 };
 
 /// The maximum number of lines with which the tables of operations are shown for all steps.
@@ -43,6 +43,7 @@ fn write_tables(out: &mut TerminalWriter, run: &Run, figures: &Figures) {
 
     out.targets(run);
     out.tables(searches::table(run, figures));
+    out.tables(max_rates::table(run));
     out.tables(classic::summary(&matrix));
     out.tables(classic::rates(&matrix));
     out.table(&lsm::stalled(&matrix));
@@ -163,6 +164,7 @@ struct NamedTable<'m> {
 fn all_tables<'m>(run: &Run, figures: &Figures, matrix: &'m Matrix<'_>) -> Vec<NamedTable<'m>> {
     let mut over_steps: Vec<Table> = Vec::new();
     over_steps.extend(searches::table(run, figures));
+    over_steps.extend(max_rates::table(run));
     over_steps.extend(classic::summary(matrix));
     over_steps.extend(classic::rates(matrix));
     over_steps.push(lsm::stalled(matrix));
@@ -276,6 +278,7 @@ fn write_brief(
         return;
     }
 
+    out.tables(max_rates::table(run));
     out.tables(classic::summary(matrix));
     out.tables(classic::rates(matrix));
     out.table(&lsm::stalled(matrix));

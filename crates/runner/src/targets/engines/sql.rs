@@ -3,6 +3,7 @@
 use anyhow::Context;
 use engine::{Engine, HEARTBEAT_TABLE, SqlEngine, Table};
 use record::Status;
+use words::CellKind;
 use workload::ClientShare;
 use workload::sysbench::Options;
 use workload::transactions::Procedure;
@@ -129,6 +130,7 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
             clients: cell.planned.clients,
             share: ClientShare::ALL,
             writers_max: self.engine.capabilities().writers_max,
+            is_unlimited: cell.planned.kind == CellKind::Unlimited,
         };
 
         let mut workload = SqlWorkload::new(cell.workload(), options)?;

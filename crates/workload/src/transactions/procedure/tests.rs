@@ -100,8 +100,14 @@ fn a_backslash_means_itself_whatever_the_options_of_the_server() {
 
 #[test]
 fn only_a_workload_in_this_form_has_procedures() {
-    let options =
-        Options { seed: 1, nonce: 0, clients: 1, share: ClientShare::ALL, writers_max: 1 };
+    let options = Options {
+        seed: 1,
+        nonce: 0,
+        clients: 1,
+        share: ClientShare::ALL,
+        writers_max: 1,
+        is_unlimited: false,
+    };
     let dialect = PostgresDialect::default();
     let names = |keys: &str| {
         let procedures = Transactions::new(&workload(keys), options).procedures(&dialect);

@@ -1,0 +1,54 @@
+//! The rate at which the clients of a test begin operations.
+
+use super::ExpectedRate;
+
+/// The rate of a test, whatever the replies: an open loop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TestRate {
+    /// Operations per second and client.
+    PerClient(f64),
+    /// A share of the highest rate.
+    OfMax(Box<ShareOfMax>),
+}
+
+impl TestRate {
+    /// Returns the operations per second and client, of so many clients. `None` if the highest rate is
+    /// not known yet.
+    pub fn per_client(&self, clients: u32) -> Option<f64> {
+        match self {
+            Self::PerClient(rate) => Some(*rate),
+            Self::OfMax(share) => Some(share.of(share.max(clients)?) / f64::from(clients)),
+        }
+    }
+}
+
+/// A share of the highest rate of a test: what the slowest of all targets and variants achieves
+/// without a rate, with the same number of clients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShareOfMax {
+    /// The share in percent.
+    pub percent: f64,
+    /// The highest rates of all clients together that the plan gives.
+    pub given: ExpectedRate,
+    /// Those that were measured before the cells that need them.
+    pub measured: ExpectedRate,
+}
+
+impl ShareOfMax {
+    /// Returns the share of a highest rate, with four significant digits.
+    pub fn of(&self, max: f64) -> f64 {
+        let rate = max * self.percent / 100.0;
+        let digits = 10_f64.powf(3.0 - rate.log10().floor());
+        (rate * digits).round() / digits
+    }
+
+    /// Returns the highest rate of so many clients together; `None` if it is not known yet.
+    pub fn max(&self, clients: u32) -> Option<f64> {
+        self.given.of_clients(clients).or_else(|| self.measured.of_clients(clients))
+    }
+
+    /// Returns whether Assay measures the highest rate of so many clients.
+    pub fn is_measured(&self, clients: u32) -> bool {
+        self.given.of_clients(clients).is_none()
+    }
+}
