@@ -171,7 +171,12 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
         compared.designed = None;
     }
 
-    repeats.check(cx, &compared.targets, surroundings.reuse);
+    // After an error, they are not known.
+    let has_variants = variants.as_ref().is_none_or(|variants| {
+        variants.len() > 1 && variants.iter().all(|variant| variant.alone.is_none())
+    });
+    let has_comparisons = compared.targets.len() != 1 || has_variants;
+    repeats.check(cx, has_comparisons, surroundings.reuse);
 
     let first = first_measured(cx, variants.as_deref(), &compared.builds, &compared.targets);
     let own_base = base_node.filter(|_| !is_against_itself);

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::reading::context::{Context, Section, ValueKind};
 use crate::reading::quantity::Quantity;
 use crate::reading::value_kinds::Choice;
-use crate::spec::{Order, Reuse, Target, UntilDecided};
+use crate::spec::{Order, Reuse, UntilDecided};
 use crate::text::diagnostic::Place;
 use crate::text::tree::Node;
 use crate::text::wording::{code, quoted};
@@ -107,8 +107,8 @@ impl Repeats {
     }
 
     /// Reports an order in which the targets of a repeat can't share a load, and an order and targets
-    /// that can't be compared until all is decided.
-    pub(crate) fn check(&self, cx: &mut Context<'_>, targets: &[Target], reuse: Reuse) {
+    /// or variants that can't be compared until all is decided.
+    pub(crate) fn check(&self, cx: &mut Context<'_>, has_comparisons: bool, reuse: Reuse) {
         if self.order == Order::Grouped && reuse == Reuse::Repeat {
             let message =
                 "the cells of a repeat can't share a load if they don't follow each other";
@@ -128,11 +128,11 @@ impl Repeats {
                 .help("remove `order`: the default is `\"interleaved\"`");
         }
 
-        if targets.len() == 1 {
+        if !has_comparisons {
             let message = "there is nothing to decide: the plan has one target";
             cx.error("plan::conflict", self.place, message)
                 .label("needs a target to compare")
-                .help("add a build or a config, or give the number of repeats");
+                .help("add a build, a config or a variant of the workload, or give the number of repeats");
         }
     }
 }

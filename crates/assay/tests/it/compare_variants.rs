@@ -51,6 +51,21 @@ fn variants_of_the_only_target_are_compared_unasked() {
 }
 
 #[test]
+fn a_run_until_decided_compares_the_variants_of_its_only_target() {
+    let place = Place::new();
+    // So large an effect is shown or ruled out after some repeats, whatever the machine does.
+    let text = batches(1, "")
+        .replace("repeats = 1\n", "repeats = \"until decided\"\ntime = \"1h\"\neffect = 0.5\n");
+    let ended = place.run(&text, &[]).expect_code(0);
+    let ended =
+        ended.expect_in_stderr(&["single, 1 client: slower in l.i0", "no comparison is open"]);
+    let [row] = &rows(&place, &[ended.run_directory().to_str().unwrap()])[..] else {
+        panic!("one comparison")
+    };
+    assert!(row["values"].as_array().unwrap().len() >= 3, "{row}");
+}
+
+#[test]
 fn variants_are_compared_on_each_target_and_are_a_factor_beside_others() {
     let place = Place::new();
     let run = measured(&place, &batches(2, TWICE));

@@ -5,11 +5,13 @@
 //! says what is open ([`Decision`]), from the record alone, so an interrupted run goes on where it
 //! ended.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use analysis::compare::{
     CompareOptions, Decision, REPEATS_CAP, THROUGHPUT, compare, groups_by_base,
 };
+use analysis::compat::{VariantSides, by_variant};
 use analysis::figures::Looks;
 use plan::{REPEATS_MAX, UntilDecided};
 use record::{CellKey, CellRef, Run, RunDir};
@@ -19,6 +21,7 @@ use super::growth::GrowingRun;
 use super::incomplete::resume_command;
 use super::only::CellFilters;
 use crate::ground::events::{JudgedComparison, JudgedRepeat, NextRepeat};
+use crate::ground::failure::UsageError;
 
 /// The fewest repeats of pairs with a verdict: an interval of two values that holds at any time has
 /// no bounds. (Two repeats of each that are not in pairs are four values, and may show that both are
@@ -29,6 +32,8 @@ pub const REPEATS_WITH_VERDICT: u32 = 3;
 pub struct OpenComparisons {
     comparisons: Vec<JudgedComparison>,
     loads: Vec<OpenLoad>,
+    /// The variants, if they are compared with each other instead of targets.
+    variants: Option<VariantSides>,
 }
 
 /// A variant of the workload with a number of clients, for which a comparison is open.
@@ -50,30 +55,38 @@ impl OpenComparisons {
         only: &CellFilters,
         until_decided: UntilDecided,
     ) -> anyhow::Result<Self> {
-        let comparisons = judge(directory, run, until_decided.effect)?;
+        let variants = VariantSides::of([run]);
+        let variants = Some(variants).filter(VariantSides::are_all_there_is);
+        let comparisons = judge(directory, run, variants.as_ref(), until_decided.effect)?;
+
+        // Variants have the keys of targets, but filters are about the cells as they are recorded.
+        let shown = shown_run(run, variants.as_ref());
+        let matches = |cell: &CellRef| {
+            run.cells.iter().any(|recorded| recorded.path == cell.path && only.matches(recorded))
+        };
 
         // The base and all open targets of a load grow together: a repeat has one round for it.
         let mut loads: Vec<OpenLoad> = Vec::new();
         for comparison in comparisons.iter().filter(|judged| judged.decision.is_open()) {
             let cell = &comparison.cell;
-            let Some(base) = base_of(run, &cell.target) else { continue };
+            let Some(base) = base_of(&shown, &cell.target) else { continue };
             let of_base = cell.of_target(base);
-            let has_base = run.cells.iter().any(|known| known.key.is_repeat_of(&of_base));
-            let mut of_target = run.cells.iter().filter(|known| known.key.is_repeat_of(cell));
+            let has_base = shown.cells.iter().any(|known| known.key.is_repeat_of(&of_base));
+            let mut of_target = shown.cells.iter().filter(|known| known.key.is_repeat_of(cell));
 
-            if !has_base || !of_target.any(|known| only.matches(known)) {
+            if !has_base || !of_target.any(matches) {
                 continue;
             }
 
             match loads.iter_mut().find(|load| load.like.load() == cell.load()) {
                 Some(load) => load.add([base, &cell.target]),
-                None => loads.push(OpenLoad::new(run, base, cell)),
+                None => loads.push(OpenLoad::new(&shown, base, cell)),
             }
         }
 
         loads.retain(|load| load.repeat <= REPEATS_MAX);
 
-        Ok(Self { comparisons, loads })
+        Ok(Self { comparisons, loads, variants })
     }
 
     /// Returns whether another repeat may decide one of them.
@@ -83,7 +96,11 @@ impl OpenComparisons {
 
     /// Returns whether a cell belongs to the next repeat.
     fn have_next(&self, cell: &CellRef) -> bool {
-        self.loads.iter().any(|load| load.has_next(&cell.key))
+        let key = match &self.variants {
+            Some(variants) => variants.key(&cell.key),
+            None => cell.key.clone(),
+        };
+        self.loads.iter().any(|load| load.has_next(&key))
     }
 
     /// Returns the largest number of a next repeat.
@@ -143,11 +160,28 @@ fn base_of<'r>(run: &'r Run, target: &str) -> Option<&'r str> {
     target.map_or(Some(run.base.as_str()), |target| run.base_of(target))
 }
 
+/// Returns a run with the variants in the place of targets, if they are compared.
+fn shown_run<'r>(run: &'r Run, variants: Option<&VariantSides>) -> Cow<'r, Run> {
+    match variants {
+        Some(variants) => Cow::Owned(variants.run(run, &variants.names[0])),
+        None => Cow::Borrowed(run),
+    }
+}
+
 /// Judges every comparison of throughput with a base.
-fn judge(directory: &RunDir, run: &Run, effect: f64) -> anyhow::Result<Vec<JudgedComparison>> {
+fn judge(
+    directory: &RunDir,
+    run: &Run,
+    variants: Option<&VariantSides>,
+    effect: f64,
+) -> anyhow::Result<Vec<JudgedComparison>> {
     let mut figures = analysis::figures::figures(std::slice::from_ref(directory))?;
     // A run that was resumed until all is decided is not yet recorded as one.
     figures.looks = Looks::Growing;
+    if let Some(variants) = variants {
+        by_variant(run, &mut figures, variants, None).map_err(UsageError::from)?;
+    }
+    let run = shown_run(run, variants).into_owned();
 
     let mut comparisons = Vec::new();
     for group in groups_by_base(run.clone(), figures) {
