@@ -97,7 +97,9 @@ pub use printers::json::{
     compared_json, effects_json, history_json, json_text, run_json, run_list_json,
 };
 pub use printers::markdown::escaped as markdown_escaped;
-pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
+pub use printers::page::{
+    CellRecord, Curves, Page, Source, html_page, live_page, variants_as_targets,
+};
 pub use printers::terminal::bundles::{BundleCommand, BundleFacts, BundleProgram, bundle_readme};
 pub use printers::terminal::columns::{columns, safe_columns};
 pub use printers::terminal::comparisons::{

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use record::{CellKey, Run, Target};
 
-use super::{Facts, Incomparable, VALUE_LENGTH_MAX};
+use super::{Facts, Incomparable, MEASURED_MAX, VALUE_LENGTH_MAX};
 use crate::figures::{ComparedSides, Figures, Row, StartedCell, UnfinishedCell};
 use crate::order::distinct;
 use crate::settings::{Comparison, Difference, DifferenceKind, Profile, Settings};
@@ -15,9 +15,6 @@ const IN_SEQUENCE: &str = "in sequence";
 
 /// The name of the factor whose values are the variants of a workload.
 pub const VARIANT: &str = "variant";
-
-/// The end of the keys of highest rates that Assay measured.
-const MEASURED: &str = ".measured-max";
 
 /// The variants of a run, as the sides of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -271,7 +268,7 @@ fn facts_of_variants(run: &Run, sides: &VariantSides) -> BTreeMap<String, Facts>
         let Some(in_workload) = value.key.strip_prefix("workload.") else { continue };
         let Some((_, key)) = in_workload.split_once('.') else { continue };
         // What was measured is no choice of the plan.
-        if key.ends_with(MEASURED) {
+        if key.ends_with(MEASURED_MAX) {
             continue;
         }
         let shown = value.value.trim_matches('"').to_owned();

@@ -115,6 +115,9 @@ pub fn target_facts(run: &Run, target: &Target) -> (Facts, Facts) {
 /// Facts by name.
 pub type Facts = BTreeMap<String, String>;
 
+/// The end of the keys of highest rates that Assay measured.
+const MEASURED_MAX: &str = ".measured-max";
+
 /// The fact that holds the order of a config's settings.
 const ORDER: &str = "order of settings";
 
@@ -228,13 +231,19 @@ fn refuse_other_work(runs: &[Recorded]) -> Result<(), Incomparable> {
         let differences = Work::of(first).differences(&Work::of(run));
 
         if !differences.is_empty() {
+            let has_other_rates =
+                differences.iter().any(|differing| differing.name.ends_with(MEASURED_MAX));
             return Err(Incomparable {
                 message: format!(
                     "runs 1 and {} did not do the same work: {}",
                     index + 1,
                     differences_text(&differences, "none")
                 ),
-                help: "give runs of one workload: run one of the plans again with the other's values",
+                help: if has_other_rates {
+                    "each run measured its own highest rates: give both runs the same with the key `max` of the workload"
+                } else {
+                    "give runs of one workload: run one of the plans again with the other's values"
+                },
             });
         }
     }

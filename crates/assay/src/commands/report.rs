@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use analysis::compat::{Recorded, check_repeats};
+use analysis::compat::{Recorded, VariantSides, check_repeats};
 use analysis::figures::Figures;
 use anyhow::Context;
-use inquiry::compare::{differences, with_bases};
+use inquiry::compare::{by_variant, differences, with_bases};
 use inquiry::page;
 use inquiry::reading::{check_steps, figures};
 use record::{Run, RunDir};
-use report::{Curves, Page, PlotFiles};
+use report::{Curves, Page, PlotFiles, variants_as_targets};
 use runner::failure::UsageError;
 
 use crate::cli::ReportArgs;
@@ -26,7 +26,12 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     check_steps(&figures, &args.steps)?;
 
     let mut sources = page::sources(&directories)?;
-    if let Some(first) = sources.first_mut().filter(|_| !args.bases.is_empty()) {
+    let variants = VariantSides::of(runs.iter().map(|recorded| &recorded.run));
+    let has_base = !args.bases.is_empty();
+    if has_base && variants.are_all_there_is() {
+        let shown = by_variant(&runs, &mut figures, &variants, &args.bases)?;
+        variants_as_targets(&mut sources, &variants, &shown.base);
+    } else if let Some(first) = sources.first_mut().filter(|_| has_base) {
         let shown = with_bases(&runs, &args.bases, &print_note)?;
         figures.settings.differences = differences(&directories, &shown)?;
         first.run.base = shown.base;

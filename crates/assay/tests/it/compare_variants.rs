@@ -38,6 +38,9 @@ fn variants_of_the_only_target_are_compared_unasked() {
         "many is faster than single in 1 of 1 step",
         "rows-per-commit (1 -> 100)",
     ]);
+    place.assay(&["report", &run, "--base", "single"]).expect_code(0);
+    let report = fs_err::read_to_string(ended.run_directory().join("report.html")).unwrap();
+    assert!(report.contains("many is faster than single in 1 of 1 step"), "{report}");
     compared(&place, &[&run, "--base", "lite.base"])
         .expect_code(2)
         .expect_in_stderr(&["unknown variant `lite.base`", "available variants: `"]);

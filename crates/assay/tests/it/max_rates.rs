@@ -75,6 +75,13 @@ fn the_slowest_target_decides_the_rate_of_all_and_a_run_keeps_it() {
     let report = fs_err::read_to_string(run.join("report.html")).unwrap();
     assert!(report.contains("Rates that are shares of the highest rate"));
 
+    // Another run has another rate, unless the plan gives it.
+    let other = place.run(&text, &["--only", "lite.base/c1/*"]).expect_code(0).run_directory();
+    place
+        .assay(&["compare", name, other.to_str().unwrap()])
+        .expect_code(2)
+        .expect_in_stderr(&["each run measured its own highest rates"]);
+
     // More repeats run at the rate that the first ones had.
     place.assay(&["run", "--resume", name, "--repeats", "2"]).expect_code(0);
     assert_eq!(max_rates(&run), rates);
@@ -129,6 +136,32 @@ fn a_test_of_sysbench_and_its_variants_have_one_highest_rate() {
         let (target, asked) = (number(&row["sla"]["target"]), number(&rate["rate_per_s"]));
         assert!((target / asked - 1.0).abs() < 1e-6, "{row}");
     }
+}
+
+#[test]
+fn cells_whose_highest_rate_no_cell_measured_are_left_out() {
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+
+    // No machine has so many huge pages.
+    let broken = "[build.pg]\npostgres = \"distribution\"\n[config.postgres.base]\n\
+                  set = { shared_buffers = \"900GB\", huge_pages = \"on\" }\n";
+    let place = Place::new();
+    let alone = place.run(&plan("", broken), &[]).expect_code(1).expect_in_stderr(&[
+        "no cell measured the highest rate of `tpcb` with 1 client",
+        "1 failed and 1 missing of 2 cells",
+    ]);
+    assert!(!alone.run_directory().join("cells/pg.base/c1/r1").exists());
+
+    // The slowest of the others decides.
+    let beside = place.run(&plan("", &format!("{broken}{SQLITE}")), &[]).expect_code(1);
+    let run = beside.run_directory();
+    let rates = max_rates(&run);
+    assert_eq!(rates[0]["achieved"][0]["target"], "lite.base", "{rates:?}");
+    let shown = Shown::read(&place, &run);
+    have_recorded_rates(&shown, &rates);
+    assert!(shown.rows().iter().any(|row| row["target"] == "lite.base"), "{}", shown.json);
 }
 
 #[test]

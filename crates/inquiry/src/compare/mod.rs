@@ -37,6 +37,7 @@ use crate::reading::{check_steps, figures, retain_steps};
 
 use self::groups::set_bases;
 pub use self::lines::{Line, Runs, Sides, lines_of};
+pub use self::variants::by_variant;
 
 /// A comparison of runs.
 #[derive(Clone, Debug)]

@@ -50,7 +50,7 @@ pub(super) fn with_factor(
 ///
 /// # Errors
 /// The variants can't be compared, or the base is none of them.
-pub(super) fn by_variant(
+pub fn by_variant(
     runs: &[Recorded],
     figures: &mut Figures,
     sides: &VariantSides,

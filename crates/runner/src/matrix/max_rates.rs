@@ -8,7 +8,7 @@ use analysis::figures::Figures;
 use analysis::search::achieved;
 use plan::{Plan, ShareOfMax, Variant, key_part};
 use record::{AchievedRate, CellRef, MaxRate};
-use words::CellKind;
+use words::{CellKind, counted};
 
 use super::growth::GrowingRun;
 use super::only::CellFilters;
@@ -161,9 +161,9 @@ fn warn_of_unknown(plan: &Plan, matrix: &Matrix, events: &dyn Events) {
                 events.warn(
                     None,
                     &format!(
-                        "no cell measured the highest rate of `{step}` with {} clients, so cells at a share of it \
-                         were left out; `assay run --resume RUN` tries again",
-                        cell.clients
+                        "no cell measured the highest rate of `{step}` with {}, so cells at a share of it were left \
+                         out; `assay run --resume RUN` tries again",
+                        counted(cell.clients as usize, "client")
                     ),
                 );
             }

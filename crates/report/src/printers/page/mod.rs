@@ -58,7 +58,7 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use analysis::{counted, distinct, figures::Figures};
+use analysis::{compat::VariantSides, counted, distinct, figures::Figures};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use record::{Cell, Run, Status, Step};
 
@@ -217,13 +217,18 @@ fn sources_of<'p>(page: &Page<'p>, subject: &Subject<'_>) -> Cow<'p, [Source]> {
     };
 
     let mut sources = page.sources.to_vec();
-    for source in &mut sources {
-        source.run = sides.run(&source.run, &subject.run.base);
+    variants_as_targets(&mut sources, sides, &subject.run.base);
+    Cow::Owned(sources)
+}
+
+/// Gives records the names of variants in the place of targets; `base` is the base variant.
+pub fn variants_as_targets(sources: &mut [Source], sides: &VariantSides, base: &str) {
+    for source in sources {
+        source.run = sides.run(&source.run, base);
         for record in &mut source.cells {
             record.cell.key = sides.key(&record.cell.key);
         }
     }
-    Cow::Owned(sources)
 }
 
 /// Returns the first run, whose plan says which bases there are. If there are several, it has the
