@@ -85,8 +85,15 @@ fn variants_are_compared_on_each_target_and_are_a_factor_beside_others() {
     let within = rows(&place, &[&run]);
     assert!(within.iter().all(|row| row["target"] == "lite.next"), "{within:?}");
 
-    let factors = ["[config.sqlite.full]\nextends = \"base\"\nset = { synchronous = \"full\" }\n"];
-    let run = measured(&place, &batches(2, factors[0]));
+    // A run of one variant alone.
+    let only = ["--quiet", "--only", "*/many/*/*"];
+    let one = place.run(&batches(1, TWICE), &only).expect_code(0).run_directory();
+    compared(&place, &[one.to_str().unwrap(), "--by", "variant"])
+        .expect_code(2)
+        .expect_in_stderr(&["the workload of these runs has no variants to compare"]);
+
+    let full = "[config.sqlite.full]\nextends = \"base\"\nset = { synchronous = \"full\" }\n";
+    let run = measured(&place, &batches(2, full));
     compared(&place, &[&run, "--by", "?"])
         .expect_code(0)
         .expect_in_stdout(&["variant of sqlite: many, single; in 2 combinations"]);

@@ -2,6 +2,7 @@
 
 use analysis::{
     compare::{Effects, designed_effects},
+    compat::VARIANT,
     figures::Figures,
     settings::{Factor, Factors},
 };
@@ -157,6 +158,12 @@ fn is_known(known: &Factors, name: &str) -> bool {
 }
 
 fn unknown(known: &Factors, name: &str) -> UsageError {
+    if name == VARIANT {
+        let message = "the workload of these runs has no variants to compare";
+        let help = "add two or more to the plan: `[workload.X.variant.NAME]`";
+        return UsageError::new(message, Some(help.into()));
+    }
+
     if known.factors.is_empty() {
         let message = "these targets have no factors: targets of the same engine differ neither in their build nor in what \
                        their configs declare";

@@ -18,7 +18,7 @@ set = { journal_mode = "wal", synchronous = "off" }
 const STEPS: &str = r#"steps = ["l.i0", "l.x", "l.i1", "settle", "qr0", "qr100", "qr500", "qr100.pre", "qr100.post"]"#;
 
 /// Commands that need more than a run on SQLite.
-const NEED_MORE: [(&str, &str); 15] = [
+const NEED_MORE: [(&str, &str); 16] = [
     ("folded", "a profile"),
     ("pprof", "a profile"),
     ("firefox", "a profile"),
@@ -34,6 +34,7 @@ const NEED_MORE: [(&str, &str); 15] = [
     ("disk-floor", "the floor of the disk"),
     ("design", "a designed experiment"),
     ("wal_compression", "a designed experiment"),
+    ("variant", "variants of a workload"),
 ];
 
 /// Returns the arguments of a command on these runs, or `None` if it does not read runs or needs
