@@ -105,7 +105,8 @@ impl Screen {
     /// Returns whether a clause says this of a target in a step.
     fn claims(&self, targets: &[String], step: &str, sign: &str) -> bool {
         self.paragraphs.iter().any(|paragraph| {
-            let mut clauses = sentences(paragraph).flat_map(|sentence| clauses(sentence, sign));
+            let paragraph = with_signs_of_ratios(paragraph);
+            let mut clauses = sentences(&paragraph).flat_map(|sentence| clauses(sentence, sign));
             clauses.any(|clause| has_any(&clause, targets) && has_word(&clause, step))
         })
     }
@@ -120,6 +121,22 @@ impl Screen {
 
 fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     paragraph.split(". ").filter(|sentence| !sentence.is_empty())
+}
+
+/// Returns a text with a word for the direction of a cost: `0.79x less the fsyncs per commit`.
+fn with_signs_of_ratios(text: &str) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for word in text.split(' ') {
+        let ratio = words.last().and_then(|before| before.strip_suffix('x'));
+        let ratio: Option<f64> = ratio.and_then(|number| number.parse().ok());
+        match ratio {
+            Some(ratio) if word == "the" && ratio < 1.0 => words.push("less"),
+            Some(_) if word == "the" => words.push("more"),
+            _ => {}
+        }
+        words.push(word);
+    }
+    words.join(" ")
 }
 
 /// Returns what a sentence says with a word for a direction: its beginning, which has the subject,
@@ -280,6 +297,22 @@ mod tests {
         assert_eq!(of("l.x", "slower", "own CPU"), Judgment::Missing);
         assert_eq!(of("l.i", "slower", "own CPU"), Judgment::Missing, "a part of a name");
         assert_eq!(of("l.i1", "slower", "fsync"), Judgment::Missing);
+    }
+
+    #[test]
+    fn the_ratio_of_a_cost_has_a_direction() {
+        let shown = screen(&[
+            "my.off has 0.79x the fsyncs per commit of on in l.i1 (0.74x to 0.84x), 0.72x in l.i0.",
+            "my.off has 1.5x the context switches of on in l.x (1.4x to 1.6x).",
+        ]);
+        let of = |step: &str, sign: &str| {
+            judge(&format!("target: my.off\nstep: {step}\nsign: {sign}\ncause: fsync"), &shown)
+        };
+        assert_eq!(of("l.i1", "less"), Judgment::Shown);
+        assert_eq!(of("l.i0", "less"), Judgment::Shown);
+        assert_eq!(of("l.i1", "more"), Judgment::Missing);
+        assert_eq!(of("l.x", "less"), Judgment::Missing);
+        assert_eq!(of("l.x", "more"), Judgment::Shown);
     }
 
     #[test]
