@@ -94,7 +94,7 @@ fn orders(setup: &Setup, server: &Server, program: &PathBuf, connections: u32) -
     };
     let peer = || -> Result<Sample> {
         clean()?;
-        output(&mut go_tpc(&format!("prepare --threads {connections}")))?;
+        output(&mut go_tpc(&format!("prepare --threads {WAREHOUSES}")))?;
         let limits = format!("run --threads {connections} --time {seconds}s");
         let finished = finish(go_tpc(&limits))?;
         let elapsed = finished.number("[Summary] NEW_ORDER - Takes(s):")?;
