@@ -101,8 +101,8 @@ impl ChosenSteps {
         }
     }
 
-    /// Reports a step after which no variant keeps a database of its own: where cells begin later,
-    /// before anything is loaded, and within the load that `reuse` shares.
+    /// Reports a step after which no variant keeps a database of its own: before anything is loaded,
+    /// and within the load that `reuse` shares.
     fn check_kept(&self, cx: &mut Context<'_>, variants: &[Variant], step: &str, place: Place) {
         let mut refused = None;
         for variant in variants {
@@ -125,13 +125,9 @@ impl ChosenSteps {
     /// `count`.
     fn refusal(&self, workload: &Workload, step: &str, count: usize) -> Option<Refusal> {
         let steps = workload.steps();
-        if let Some((from, _)) = &self.from {
-            let first = workload.steps_up_to(from)?;
-            return (count <= first).then(|| Refusal {
-                message: format!("{} is not after {}", code(step), code(from)),
-                label: "cells begin with a database that was kept later",
-                help: format!("name a step after {}, or remove `from`", code(from)),
-            });
+        // What other runs of the plan keep, a run with `--from` need not keep again.
+        if self.from.is_some() {
+            return None;
         }
 
         if !workload.loads_within(count) {
