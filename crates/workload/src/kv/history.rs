@@ -12,14 +12,14 @@ use crate::Random;
 /// The effect of the writes of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Change {
-    /// They give keys new values.
+    /// Puts, which give keys new values.
     #[default]
     Put,
-    /// They merge new values into keys: the newest counts, as with puts.
+    /// Merges of new values into keys: the newest counts, as with puts.
     Merge,
-    /// They delete keys.
+    /// Deletions of keys.
     Delete,
-    /// They delete ranges, which begin with the chosen keys.
+    /// Deletions of ranges, which begin with the chosen keys.
     DeleteRange {
         /// The number of keys of a range.
         width: u32,

@@ -139,24 +139,24 @@ impl Kv {
         step: &KvStep,
         connect: impl Fn() -> Result<S, Error>,
     ) -> Result<Vec<Task>, Error> {
-        let connect = || {
+        let open_session = || {
             let mut session = connect()?;
             if step.sync {
                 session.set_durability(Durability::Machine);
             }
             Ok(session)
         };
+
         match step.kind {
             KvStepKind::Drain | KvStepKind::Flush => Ok(Vec::new()),
             KvStepKind::FillSeq | KvStepKind::FillSst => {
-                let mut session = connect()?;
+                let mut session = open_session()?;
                 session.set_durability(Durability::None);
+
+                let is_of_files = step.kind == KvStepKind::FillSst;
+                let load = if is_of_files { Load::Files } else { Load::Puts };
                 let part = WriterPart {
-                    load: Some(if step.kind == KvStepKind::FillSst {
-                        Load::Files
-                    } else {
-                        Load::Puts
-                    }),
+                    load: Some(load),
                     change: Change::Put,
                     shape: KeyShape::InOrder,
                     step: step.number,
@@ -166,7 +166,7 @@ impl Kv {
                 Ok(vec![self.writer_task(part, Schedule::Closed, session)?])
             }
             KvStepKind::Read { read, keys, .. } => {
-                self.reader_tasks(step, read, keys, None, &connect)
+                self.reader_tasks(step, read, keys, None, &open_session)
             }
             KvStepKind::ReadWhileWriting { read, keys, write_bytes_per_s, .. } => {
                 let current = CurrentWrites {
@@ -175,26 +175,30 @@ impl Kv {
                     writers: 1,
                     first_new: None,
                 };
-                let mut tasks = self.reader_tasks(step, read, keys, Some(current), &connect)?;
+                let mut tasks =
+                    self.reader_tasks(step, read, keys, Some(current), &open_session)?;
 
                 // The only writer has the whole rate.
                 let per_s = write_bytes_per_s as f64 / self.entry_bytes() as f64;
                 let schedule = Schedule::bursts(per_s, BURST);
-                tasks.push(self.writer_task(writer_part(step, 0, None), schedule, connect()?)?);
+                let part = writer_part(step, 0, None);
+                tasks.push(self.writer_task(part, schedule, open_session()?)?);
                 Ok(tasks)
             }
-            KvStepKind::Mixed { mix, .. } => self.mixed_tasks(step, mix, &connect),
-            KvStepKind::MixGraph { .. } => self.graph_tasks(step, &connect),
+            KvStepKind::Mixed { mix, .. } => self.mixed_tasks(step, mix, &open_session),
+            KvStepKind::MixGraph { .. } => self.graph_tasks(step, &open_session),
             KvStepKind::OverwriteSome { writes } => {
-                self.writer_tasks(step, self.clients, Some(writes), &connect)
+                self.writer_tasks(step, self.clients, Some(writes), &open_session)
             }
             KvStepKind::Delete { delete, deletes } => {
                 // Several clients would delete the same keys.
                 let is_alone = delete == KvDelete::InOrder;
                 let clients = if is_alone { 1 } else { self.clients };
-                self.writer_tasks(step, clients, Some(deletes), &connect)
+                self.writer_tasks(step, clients, Some(deletes), &open_session)
             }
-            KvStepKind::Overwrite { .. } => self.writer_tasks(step, self.clients, None, &connect),
+            KvStepKind::Overwrite { .. } => {
+                self.writer_tasks(step, self.clients, None, &open_session)
+            }
         }
     }
 
