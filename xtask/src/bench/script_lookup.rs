@@ -10,6 +10,7 @@ use super::Setup;
 use super::measure::{Bound, CPU, THROUGHPUT, finish, pair};
 use super::run::{Run, number, sample};
 use super::server::Server;
+use super::transactions;
 
 /// Operations of each connection of the bare loop.
 const OP_COUNT: u64 = 100_000;
@@ -45,24 +46,11 @@ pub fn run(setup: &Setup, server: &Server) -> Result<bool> {
     Ok(passed)
 }
 
-fn plan(setup: &Setup, server: &Server, connections: u64) -> String {
-    let Server { url, row_count, .. } = server;
-    let seconds = setup.seconds;
-    format!(
-        r#"
-name = "script-lookup"
-clients = [{connections}]
-[workload.transactions]
-scale = {row_count}
-warmup = "1s"
-time = "{seconds}s"
-checks = "off"
-steps = ["load", "lookups"]
-script = """
-{SCRIPT}
-"""
-[build.server]
-url = {url:?}
-"#
-    )
+/// Returns a plan with the transaction.
+fn plan(setup: &Setup, server: &Server, connections: u32) -> String {
+    let keys = format!(
+        "scale = {}\nwarmup = \"1s\"\nsteps = [\"load\", \"lookups\"]\nscript = \"\"\"\n{SCRIPT}\n\"\"\"",
+        server.row_count
+    );
+    transactions::plan(server, connections, &keys, setup.seconds)
 }

@@ -55,7 +55,8 @@ fn tpcb(setup: &Setup, server: &Server, connections: u32) -> Result<bool> {
     let start = pgbench("-t 1")?.used;
     let ours = || {
         output(&mut server.pgbench("-i -I d"))?;
-        let plan = plan(server, connections, &format!("use = \"tpcb\"\nscale = {scale}"), seconds);
+        let keys = format!("use = \"tpcb\"\nscale = {scale}\nwarmup = \"0s\"");
+        let plan = plan(server, connections, &keys, seconds);
         let step = Run::of(setup, &plan)?.step("tpcb")?;
         sample(&step, number(&step, "/ops/tpcb/ok")?)
     };
@@ -88,7 +89,8 @@ fn orders(setup: &Setup, server: &Server, program: &PathBuf, connections: u32) -
 
     let ours = || {
         clean()?;
-        let keys = format!("use = \"orders\"\nscale = {WAREHOUSES}\nhome = \"all\"");
+        let keys =
+            format!("use = \"orders\"\nscale = {WAREHOUSES}\nhome = \"all\"\nwarmup = \"0s\"");
         let step = Run::of(setup, &plan(server, connections, &keys, seconds))?.step("orders")?;
         sample(&step, number(&step, "/ops/new_order/ok")?)
     };
@@ -121,16 +123,14 @@ fn parts_of(url: &str) -> Result<[&str; 4]> {
 }
 
 /// Returns a plan that loads the tables of a script into the server and runs its test.
-fn plan(server: &Server, connections: u32, keys: &str, seconds: usize) -> String {
+pub fn plan(server: &Server, connections: u32, keys: &str, seconds: usize) -> String {
     format!(
         r#"
 name = "transactions"
 clients = [{connections}]
-disk-floor = false
 [workload.transactions]
 {keys}
 time = "{seconds}s"
-warmup = "0s"
 checks = "off"
 [build.server]
 url = {:?}
