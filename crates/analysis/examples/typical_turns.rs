@@ -306,6 +306,13 @@ fn percent(count: u32) -> String {
 }
 
 fn main() -> ExitCode {
+    let has_honest_claims = print_claims();
+    let has_no_luck = print_luck();
+    if has_honest_claims && has_no_luck { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Prints the table of claims by shape; returns whether equal targets have as few as they should.
+fn print_claims() -> bool {
     println!(
         "Two targets in turns, five steps unless it says otherwise. Equal targets: in how many % of the runs anything is called \
          different by throughput, typical rate, either of them, and steadiness. One step 2 % slower: in how \
@@ -340,10 +347,162 @@ fn main() -> ExitCode {
         }
     }
 
-    if is_kept {
-        ExitCode::SUCCESS
-    } else {
+    if !is_kept {
         println!("\nmore than 5 % of the tables of equal targets claim another typical rate");
-        ExitCode::FAILURE
+    }
+    is_kept
+}
+
+/// A single step of two equal targets, of which only its own repeats and its turns know the noise.
+#[derive(Clone, Copy)]
+struct SingleStep {
+    name: &'static str,
+    /// The standard deviation of the logarithm by which a start differs from others.
+    start_noise: f64,
+    /// The correlation of a turn's noise with that of the turn before.
+    correlation: f64,
+}
+
+const SINGLE_STEPS: [SingleStep; 5] = [
+    SingleStep { name: "starts do not differ", start_noise: 0.0, correlation: 0.0 },
+    SingleStep {
+        name: "starts differ as much as turns tell",
+        start_noise: 0.003,
+        correlation: 0.0,
+    },
+    SingleStep { name: "starts differ four times as much", start_noise: 0.012, correlation: 0.0 },
+    SingleStep { name: "turns resemble the ones before", start_noise: 0.0, correlation: 0.6 },
+    SingleStep { name: "turns make up for the ones before", start_noise: 0.0, correlation: -0.4 },
+];
+
+const REPEATS_OF_SINGLE_STEPS: [u32; 5] = [2, 3, 4, 6, 10];
+
+/// Repeats agree by luck if their spread is less than this share of what their turns tell.
+const LUCKY_SHARE: f64 = 0.5;
+
+impl SingleStep {
+    fn measure(self, repeats: u32, random: &mut Random) -> Figures {
+        let mut figures = Figures::default();
+        for repeat in 1..=repeats {
+            for (number, target) in [BASE, TARGET].into_iter().enumerate() {
+                let rate = 10_000.0 * (self.start_noise * random.normal()).exp();
+                figures.rows.push(row(target, repeat, 0, self.turns(rate, random)));
+
+                let seconds = 86_400 + 100 * u64::from(repeat) + number as u64;
+                figures.begun.push(started(target, repeat, seconds));
+            }
+        }
+        figures
+    }
+
+    fn turns(self, rate: f64, random: &mut Random) -> Vec<HalfBlock> {
+        // Each turn has the same variance, however much it resembles the one before.
+        let own_share = (1.0 - self.correlation * self.correlation).sqrt();
+        let mut noise = random.normal();
+        let mut turns = Vec::new();
+        for number in 0..TURNS {
+            noise = self.correlation * noise + own_share * random.normal();
+            let operations = (rate * (TURN_NOISE * noise).exp() * TURN_SECONDS).round();
+            turns.push(HalfBlock {
+                block: number / 2,
+                half: number % 2,
+                seconds: TURN_SECONDS,
+                operations: operations as u64,
+                cpu_seconds: None,
+            });
+        }
+        turns
+    }
+}
+
+/// What is claimed of equal targets in many runs.
+#[derive(Default)]
+struct Luck {
+    claims: u32,
+    /// The runs whose repeats agree by luck.
+    lucky_runs: u32,
+    claims_of_lucky_runs: u32,
+    widths: Vec<f64>,
+}
+
+impl Luck {
+    fn add(&mut self, compared: &ComparedStep) {
+        let is_claim = compared.verdict.is_change();
+        self.claims += u32::from(is_claim);
+
+        let within = compared.error_within.unwrap_or(f64::NAN);
+        if compared.spread.is_some_and(|spread| spread < LUCKY_SHARE * within) {
+            self.lucky_runs += 1;
+            self.claims_of_lucky_runs += u32::from(is_claim);
+        }
+
+        let interval = compared.interval;
+        self.widths.extend(interval.map(|interval| (interval.high / interval.low).ln()));
+    }
+
+    fn median_width(&mut self) -> f64 {
+        self.widths.sort_by(f64::total_cmp);
+        self.widths[self.widths.len() / 2]
+    }
+}
+
+/// Prints what becomes of repeats that agree by luck, without and with what their turns tell; returns
+/// whether luck makes no more claims than it may.
+fn print_luck() -> bool {
+    println!(
+        "\nOne step of two equal targets in turns: how often throughput is called different, among all runs \
+         and among those whose repeats agree twice as well as their turns can tell. Before each slash, the \
+         interval rests on the repeats alone.\n"
+    );
+    println!(
+        "| noise | repeats | claims, % of all runs | runs that agree by luck, % | claims, % of these | interval wider by |"
+    );
+    println!("|---|---|---|---|---|---|");
+
+    let mut is_kept = true;
+    for step in SINGLE_STEPS {
+        for repeats in REPEATS_OF_SINGLE_STEPS {
+            let [mut alone, mut moderated] =
+                [false, true].map(|moderate_spreads| luck(step, repeats, moderate_spreads));
+            println!(
+                "| {} | {repeats} | {} / {} | {} | {} / {} | {:.2} |",
+                step.name,
+                percent(alone.claims),
+                percent(moderated.claims),
+                percent(alone.lucky_runs),
+                share(alone.claims_of_lucky_runs, alone.lucky_runs),
+                share(moderated.claims_of_lucky_runs, moderated.lucky_runs),
+                moderated.median_width() / alone.median_width(),
+            );
+            is_kept &= moderated.claims <= alone.claims;
+        }
+    }
+
+    if !is_kept {
+        println!("\nturns make claims that repeats alone do not make");
+    }
+    is_kept
+}
+
+fn luck(step: SingleStep, repeats: u32, moderate_spreads: bool) -> Luck {
+    let options =
+        CompareOptions { base: BASE.to_owned(), moderate_spreads, ..CompareOptions::default() };
+    let mut random = Random::new(u64::from(repeats));
+    let mut luck = Luck::default();
+
+    for _ in 0..RUNS {
+        let compared = compare(&step.measure(repeats, &mut random), &options);
+        let throughput = compared.rows.iter().find(|row| row.metric == THROUGHPUT);
+        luck.add(throughput.expect("the step has a throughput"));
+    }
+    luck
+}
+
+/// Returns a count as a percentage of another; a dash if that is zero.
+fn share(count: u32, of: u32) -> String {
+    if of == 0 {
+        "-".to_owned()
+    } else {
+        format!("{:.0}", 100.0 * f64::from(count) / f64::from(of))
     }
 }

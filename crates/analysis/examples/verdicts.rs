@@ -140,7 +140,7 @@ fn lent_spreads() {
             let truth = Truth { noise, drift, spreads, repeats, steps, ..Truth::default() };
             let changed = |ratios| Truth { ratios, changed_steps: steps / 2, ..truth };
             let [equal, small, large] = [truth, changed(&[0.97]), changed(&[0.9])]
-                .map(|truth| [false, true].map(|lend_spreads| claims(truth, lend_spreads)));
+                .map(|truth| [false, true].map(|moderate_spreads| claims(truth, moderate_spreads)));
             println!(
                 "| {name} | {repeats} | {steps} | {:.1} / {:.1} | {:.1} / {:.1} | {:.0} / {:.0} | {:.0} / {:.0} |",
                 100.0 * equal[0].any,
@@ -203,8 +203,8 @@ struct Claims {
     wrong: f64,
 }
 
-fn claims(truth: Truth, lend_spreads: bool) -> Claims {
-    let options = CompareOptions { lend_spreads, ..options() };
+fn claims(truth: Truth, moderate_spreads: bool) -> Claims {
+    let options = CompareOptions { moderate_spreads, ..options() };
     let mut random = Random::new(u64::from(truth.repeats));
     let mut claims = Claims::default();
     for _ in 0..TABLE_RUNS {

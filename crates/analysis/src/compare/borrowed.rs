@@ -11,6 +11,9 @@
 //!                        their repeats ──► are they independent? ──► at most this much freedom
 //! ```
 //!
+//! The turns of a step know its noise as well. Where its repeats agree better than its turns can tell
+//! them apart, which few repeats do by luck, the spread is moderated towards what the turns show.
+//!
 //! Two things keep this honest. Where spreads differ, the prior has few degrees of freedom, and
 //! little is borrowed. And where the steps of a cell share their noise, as next to a noisy
 //! neighbor, ten spreads are one spread seen ten times: then nothing is borrowed, however alike
@@ -45,6 +48,11 @@ const WILD_LEVEL: f64 = 0.01;
 /// The most degrees of freedom of a prior. More would change no figure.
 const FREEDOM_MAX: f64 = 1000.0;
 
+/// The weight of what turns know about the noise of a repeat, as a number of repeats. It is small
+/// because turns that follow each other closely are not quite independent: their error may be too
+/// large by half, and many repeats know better.
+const WEIGHT_OF_TURNS: f64 = 4.0;
+
 /// A value of a comparison whose noise may be that of others too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RepeatKey {
@@ -72,24 +80,39 @@ struct Spread {
     logarithms: BTreeMap<RepeatKey, f64>,
 }
 
-/// The variance of a comparison, as far as the others of its table know it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The variance of a comparison, as far as others know it than its own repeats.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Prior {
     /// The variance of the logarithm of one repeat's ratio.
     pub variance: f64,
-    /// The degrees of freedom of the variance.
+    /// The weight of the variance. That of the own variance is its degrees of freedom.
+    pub weight: f64,
+    /// The degrees of freedom that it lends.
     pub freedom: f64,
 }
 
 impl Prior {
+    /// Returns what is known about a comparison whose turns show this variance, and whose own
+    /// repeats show the other.
+    fn with_turns(self, of_turns: f64, own: f64) -> Self {
+        let variance = self.variance.max(of_turns);
+
+        // Repeats that agree better than their turns can tell do so by luck. Turns know nothing about
+        // how starts differ, so they only make a spread larger, and lend no freedom.
+        let is_luck = own < of_turns;
+        let weight = if is_luck { self.weight.max(WEIGHT_OF_TURNS) } else { self.weight };
+        Self { variance, weight, ..self }
+    }
+
     /// Returns the variance of a comparison, moderated by this prior.
     pub fn moderate(self, variance: f64, freedom: f64) -> f64 {
-        (self.freedom * self.variance + freedom * variance) / (self.freedom + freedom)
+        (self.weight * self.variance + freedom * variance) / (self.weight + freedom)
     }
 }
 
-/// Moderates the error of each comparison by the spreads of those of the same metric.
-pub(super) fn borrow_spreads(comparisons: &mut [&mut UndecidedRow]) {
+/// Moderates the error of each comparison by the spreads of those of the same metric, and by what its
+/// own turns show.
+pub(super) fn moderate_spreads(comparisons: &mut [&mut UndecidedRow]) {
     let metrics = distinct(comparisons.iter().map(|draft| draft.row.metric.as_str()));
     let metrics: Vec<String> = metrics.into_iter().map(str::to_owned).collect();
 
@@ -100,13 +123,13 @@ pub(super) fn borrow_spreads(comparisons: &mut [&mut UndecidedRow]) {
             if let Some(spread) = draft.own_spread() {
                 spreads.push(spread);
                 lenders.push(draft);
+            } else {
+                draft.moderate(Prior::default());
             }
         }
 
         for (draft, prior) in lenders.into_iter().zip(priors(&spreads)) {
-            if let Some(prior) = prior {
-                draft.borrow_from(prior);
-            }
+            draft.moderate(prior.unwrap_or_default());
         }
     }
 }
@@ -156,18 +179,22 @@ impl UndecidedRow {
         of_base.chain(of_target).collect()
     }
 
-    /// Moderates its error by what other comparisons know.
-    fn borrow_from(&mut self, prior: Prior) {
+    /// Moderates its error by what other comparisons know, and its own turns.
+    fn moderate(&mut self, of_others: Prior) {
         let Some(estimate) = &mut self.estimate else {
             return;
         };
+        if estimate.spread_freedom().is_none() {
+            return;
+        }
 
-        // Its own turns may show that it has more noise than the others, though its repeats happen to
-        // be close.
-        let own_variance = self.noise_within.error().map_or(0.0, |error| error * error);
-        let prior = Prior { variance: prior.variance.max(own_variance), ..prior };
+        let of_turns = self.noise_within.error().map_or(0.0, |error| error * error);
+        let prior = of_others.with_turns(of_turns, estimate.spread * estimate.spread);
+        if prior.weight == 0.0 {
+            return;
+        }
 
-        estimate.borrow_from(prior);
+        estimate.moderate(prior);
         self.row.p_value = Some(estimate.p_value());
         self.row.moderated = Some(ModeratedSpread {
             spread: estimate.moderated_spread(),
@@ -201,6 +228,7 @@ fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
     let freedom = mean(&sorted.iter().map(|spread| spread.freedom).collect::<Vec<f64>>());
     let others = independent_count(&sorted) - 1.0;
     prior.freedom = prior.freedom.min(freedom * others);
+    prior.weight = prior.freedom;
     if prior.freedom <= 0.0 {
         return priors;
     }
@@ -291,7 +319,8 @@ fn fit(spreads: &[&Spread], caution: Caution) -> Prior {
         // The widest steps of a table whose spreads differ would borrow too much from the others.
         Caution::Careful => center,
     };
-    Prior { variance: log_variance.exp(), freedom: 2.0 * half }
+    let freedom = 2.0 * half;
+    Prior { variance: log_variance.exp(), weight: freedom, freedom }
 }
 
 /// Returns the spreads, sorted by size, without the widest ones that the prior of the others can't
@@ -423,8 +452,21 @@ mod tests {
 
     #[test]
     fn a_moderated_variance_is_the_mean_weighted_by_freedom() {
-        let prior = Prior { variance: 4.0, freedom: 6.0 };
+        let prior = Prior { variance: 4.0, weight: 6.0, freedom: 6.0 };
         assert!((prior.moderate(1.0, 2.0) - 26.0 / 8.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn turns_make_a_spread_larger_and_never_smaller() {
+        let nothing = Prior::default();
+        let lucky = nothing.with_turns(4.0, 1.0);
+        assert!((lucky.moderate(1.0, 2.0) - 18.0 / 6.0).abs() < 1e-12);
+        assert_eq!(lucky.freedom, 0.0);
+        assert_eq!(nothing.with_turns(4.0, 5.0).weight, 0.0);
+
+        // Others may know more than the turns do.
+        let of_others = Prior { variance: 9.0, weight: 8.0, freedom: 8.0 };
+        assert_eq!(of_others.with_turns(4.0, 1.0), of_others);
     }
 
     #[test]

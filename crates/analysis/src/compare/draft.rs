@@ -93,7 +93,7 @@ pub(super) fn draft(
     );
 
     if draft.row.pairing == Pairing::Paired {
-        draft.noise_within = NoiseWithin::of_pairs(samples, base, &draft.row);
+        draft.noise_within = NoiseWithin::of_pairs(samples, targets, &draft.row);
         draft.row.error_within = draft.noise_within.error();
     }
 

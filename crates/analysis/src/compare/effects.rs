@@ -12,6 +12,7 @@ use super::matching::{BothSides, NamedSide, deviations};
 use super::metric::{families, family_of};
 use super::reason::Note;
 use super::samples::{Samples, Side};
+use super::typical::NoiseWithin;
 use super::verdict::{decide, notes_on_repeats, unfinished};
 use super::{CompareOptions, ComparedStep, Interval, Pairing};
 use crate::figures::Figures;
@@ -277,6 +278,12 @@ fn draft_of_all(
         NamedSide { name: &level.factor.named(0), side: &Side::mean_of(&of_base) },
         NamedSide { name: &level.factor.named(level.level), side: &Side::mean_of(&of_level) },
     );
+
+    if all.row.pairing == Pairing::Paired {
+        let of_each: Vec<NoiseWithin> =
+            each.iter().map(|combination| combination.own.noise_within).collect();
+        all.noise_within = NoiseWithin::of_mean(&of_each);
+    }
 
     // What a combination lacks, the mean lacks as well.
     let of_each = each.iter().flat_map(|combination| &combination.own.row.reasons);

@@ -20,8 +20,8 @@ pub(super) struct Estimate {
     /// The standard deviation of the logarithm of one repeat's ratio.
     pub spread: f64,
     /// The errors of both means, divided by those that only the own spread gives: 1 until
-    /// [`Self::borrow_from`].
-    borrowed: f64,
+    /// [`Self::moderate`].
+    enlarged: f64,
     /// The least error: that of rounding.
     floor: f64,
     /// The number of values on which the mean rests: of repeats, or of machines.
@@ -52,7 +52,7 @@ impl Estimate {
             measured,
             detrended: drift::detrended(measured, spread, floor, pairs),
             spread,
-            borrowed: 1.0,
+            enlarged: 1.0,
             floor,
             count: values.len() as f64,
             looks: Looks::Once,
@@ -82,7 +82,7 @@ impl Estimate {
             measured,
             detrended: measured,
             spread,
-            borrowed: 1.0,
+            enlarged: 1.0,
             floor,
             count: count as f64,
             looks: Looks::Once,
@@ -103,25 +103,25 @@ impl Estimate {
         is_own.then_some(self.measured.freedom)
     }
 
-    /// Moderates its errors by what other comparisons know about their spread.
-    pub fn borrow_from(&mut self, prior: Prior) {
+    /// Moderates its errors by what others than its repeats know about their spread.
+    pub fn moderate(&mut self, prior: Prior) {
         let own = self.spread * self.spread;
         let moderated = prior.moderate(own, self.measured.freedom);
 
         // The errors of both means are multiples of the spread. Others can't say more about a mean
         // than its rounding allows.
         let rounding = self.floor / self.measured.error;
-        self.borrowed = (moderated / own).sqrt().max(rounding);
+        self.enlarged = (moderated / own).sqrt().max(rounding);
 
         for mean in [&mut self.measured, &mut self.detrended] {
-            mean.error *= self.borrowed;
+            mean.error *= self.enlarged;
             mean.freedom += prior.freedom;
         }
     }
 
     /// Returns the spread of one repeat's ratio on which the interval rests.
     pub fn moderated_spread(&self) -> f64 {
-        self.spread * self.borrowed
+        self.spread * self.enlarged
     }
 
     /// Returns the degrees of freedom on which the interval rests.
@@ -239,7 +239,7 @@ mod tests {
                 let borrowing = [0.25, 4.0].into_iter().flat_map(|factor| {
                     own.clone().map(|mut estimate| {
                         let variance = factor * estimate.spread * estimate.spread;
-                        estimate.borrow_from(Prior { variance, freedom: 6.0 });
+                        estimate.moderate(Prior { variance, weight: 6.0, freedom: 6.0 });
                         estimate
                     })
                 });
@@ -266,7 +266,7 @@ mod tests {
         let values = steady(&[(100.0, 101.0), (100.0, 102.0), (100.0, 103.0)]);
         let rounding = 0.005;
         let mut estimate = Estimate::of_pairs(&values, rounding);
-        estimate.borrow_from(Prior { variance: 1e-12, freedom: 1000.0 });
+        estimate.moderate(Prior { variance: 1e-12, weight: 1000.0, freedom: 1000.0 });
         assert!((estimate.measured.error - rounding).abs() < 1e-12, "{:?}", estimate.measured);
     }
 

@@ -119,9 +119,9 @@ pub struct CompareOptions {
     /// are shown is expected to be false. If nothing changed, this is the probability that any
     /// change is shown, at most.
     pub error_rate: f64,
-    /// Comparisons lend each other what they know about noise. Otherwise each rests on its own
-    /// repeats alone: simulations compare the two.
-    pub lend_spreads: bool,
+    /// The spread of each comparison is moderated by what other comparisons and its turns know about
+    /// noise. Otherwise each rests on its own repeats alone: simulations compare the two.
+    pub moderate_spreads: bool,
     /// Metrics to compare in addition to [`VERDICT_METRICS`]: names for
     /// [`words::Metric::named`].
     pub metrics: Vec<String>,
@@ -157,7 +157,7 @@ impl Default for CompareOptions {
             base: String::new(),
             effect: EFFECT,
             error_rate: 0.05,
-            lend_spreads: true,
+            moderate_spreads: true,
             metrics: vec!["cpupq".to_owned()],
             shown_metrics: Vec::new(),
             requirements: Vec::new(),
@@ -261,7 +261,8 @@ pub struct ComparedStep {
     /// is about 1 %).
     pub spread: Option<f64>,
     /// The spread on which the interval rests, if the other comparisons of this metric lent it
-    /// some of what they know about noise; `None` if it rests on the own spread alone.
+    /// some of what they know about noise, or its turns show more noise than its repeats; `None` if it
+    /// rests on the spread of its repeats alone.
     pub moderated: Option<ModeratedSpread>,
     /// The total repeats per target that show a change of `effect` in [`POWER`] of all cases; at
     /// most [`REPEATS_CAP`], which means that or more. `None` if unknown, or if the figures
@@ -366,7 +367,7 @@ impl ComparedStep {
         self.moderated.map(|moderated| moderated.spread).or(self.spread)
     }
 
-    /// Returns the degrees of freedom of its own repeats; zero if others lent it nothing.
+    /// Returns the degrees of freedom of its own repeats; zero if the spread is not moderated.
     fn own_freedom(&self) -> f64 {
         self.moderated.map_or(0.0, |moderated| moderated.freedom - moderated.borrowed_freedom)
     }
@@ -384,7 +385,8 @@ fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
     })
 }
 
-/// A spread that is moderated by those of other comparisons (`docs/statistics.md`).
+/// A spread that is moderated by those of other comparisons, or by the noise of turns
+/// (`docs/statistics.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ModeratedSpread {
     /// The standard deviation of the logarithm of one repeat's ratio.

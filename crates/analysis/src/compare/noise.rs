@@ -92,7 +92,7 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
     let throughput = || compared.rows.iter().filter(|row| row.metric == THROUGHPUT);
     let spread = median(throughput().filter_map(ComparedStep::interval_spread));
 
-    let borrowed = || throughput().filter(|row| row.moderated.is_some());
+    let borrowed = || throughput().filter(|row| row.borrowed_freedom() > 0.0);
 
     let power = PowerAnalysis {
         level,

@@ -6,8 +6,9 @@ use super::draft::{TargetPair, UndecidedRow};
 use super::matching::NamedSide;
 use super::metric::THROUGHPUT;
 use super::samples::{Samples, Side, TargetStep};
+use super::typical::NoiseWithin;
 use super::verdict::decide;
-use super::{CompareOptions, ComparedStep};
+use super::{CompareOptions, ComparedStep, Pairing};
 use crate::figures::index::StepPlace;
 use crate::order::distinct;
 
@@ -27,12 +28,13 @@ pub struct Overall {
 }
 
 /// The values of both targets in a step.
-struct StepSides {
+struct StepSides<'t> {
+    targets: TargetPair<'t>,
     base: Side,
     target: Side,
 }
 
-impl StepSides {
+impl StepSides<'_> {
     /// Returns the number of repeats that both have.
     fn common_repeats(&self) -> usize {
         let base_values = self.base.values.iter();
@@ -76,15 +78,14 @@ fn of_steps(
     let all_step_count = places.len();
     let first = *places.first()?;
 
-    let both = |place: StepPlace<'_>| {
-        let pair = TargetPair { place, base: &options.base, target };
-        StepSides {
-            base: samples.side(place, pair.base, THROUGHPUT),
-            target: samples.side(place, pair.target, THROUGHPUT),
-        }
-    };
-
-    let mut steps: Vec<StepSides> = places.into_iter().map(both).collect();
+    let mut steps = Vec::new();
+    for place in places {
+        steps.push(StepSides {
+            targets: TargetPair { place, base: &options.base, target },
+            base: samples.side(place, &options.base, THROUGHPUT),
+            target: samples.side(place, target, THROUGHPUT),
+        });
+    }
 
     // Runs that are compared have no common repeats, but each side has values.
     steps.retain(|sides| !sides.base.values.is_empty() && !sides.target.values.is_empty());
@@ -100,6 +101,13 @@ fn of_steps(
         NamedSide { name: &options.base, side: &Side::mean_of(&of_base) },
         NamedSide { name: target, side: &Side::mean_of(&of_target) },
     );
+
+    if mean.row.pairing == Pairing::Paired {
+        let of_step =
+            |step: &StepSides<'_>| NoiseWithin::of_pairs(samples, step.targets, &mean.row);
+        let of_steps: Vec<NoiseWithin> = steps.iter().map(of_step).collect();
+        mean.noise_within = NoiseWithin::of_mean(&of_steps);
+    }
 
     // Each target has one mean, so it is a family of its own.
     decide(THROUGHPUT, vec![&mut mean], options);

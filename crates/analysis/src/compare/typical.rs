@@ -4,6 +4,7 @@
 //! two targets are compared, that of the base is its own, and that of the other is a multiple of
 //! it: the ratio that is typical of their turns side by side.
 
+use super::draft::TargetPair;
 use super::halves::HalfPairs;
 use super::mean::mean;
 use super::metric::{OWN_CPU, THROUGHPUT};
@@ -128,14 +129,18 @@ pub(super) enum NoiseWithin {
 }
 
 impl NoiseWithin {
-    /// Returns what the turns tell about a comparison with `base`, whose repeats are pairs.
-    pub fn of_pairs(samples: &Samples<'_>, base: &str, compared: &ComparedStep) -> Self {
-        let place = compared.place();
+    /// Returns what the turns of a step tell about a comparison whose repeats are pairs.
+    pub fn of_pairs(
+        samples: &Samples<'_>,
+        targets: TargetPair<'_>,
+        compared: &ComparedStep,
+    ) -> Self {
+        let TargetPair { place, base, target } = targets;
         let mut squares = Vec::new();
         let mut has_too_few = false;
         for (base_value, value) in compared.base_values.iter().zip(&compared.values) {
             let of_base = half_blocks(samples, place, base, base_value);
-            let of_target = half_blocks(samples, place, &compared.cell.target, value);
+            let of_target = half_blocks(samples, place, target, value);
             let (Some(of_base), Some(of_target)) = (of_base, of_target) else {
                 return Self::Unknown;
             };
@@ -149,6 +154,23 @@ impl NoiseWithin {
         }
 
         if has_too_few { Self::TooFewTurns } else { Self::Error(mean(&squares).sqrt()) }
+    }
+
+    /// Returns what is known about the mean of some comparisons, which had turns of their own;
+    /// nothing if any of them knows nothing.
+    pub fn of_mean(comparisons: &[Self]) -> Self {
+        let mut squares = 0.0;
+        for comparison in comparisons {
+            let Some(error) = comparison.error() else {
+                return Self::Unknown;
+            };
+            squares += error * error;
+        }
+
+        if comparisons.is_empty() {
+            return Self::Unknown;
+        }
+        Self::Error(squares.sqrt() / comparisons.len() as f64)
     }
 
     /// Returns the error; `None` if it is unknown.

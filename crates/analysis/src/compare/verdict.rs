@@ -3,7 +3,7 @@
 
 use record::Status;
 
-use super::borrowed::borrow_spreads;
+use super::borrowed::moderate_spreads;
 use super::draft::{TargetPair, UndecidedRow, draft};
 use super::metric::{THROUGHPUT, families, family_of, has_verdict, part_of};
 use super::overall::overall;
@@ -123,8 +123,8 @@ impl FamilyDecision {
 
     /// Decides comparisons at one level, and counts them.
     fn decide(&mut self, mut members: Vec<&mut UndecidedRow>, options: &CompareOptions) {
-        if options.lend_spreads {
-            borrow_spreads(&mut members);
+        if options.moderate_spreads {
+            moderate_spreads(&mut members);
         }
 
         let p_values: Vec<f64> = members.iter().filter_map(|draft| draft.row.p_value).collect();

@@ -110,6 +110,13 @@ fn borrowed(parts: &IntervalParts<'_>) -> String {
     let Some(moderated) = parts.row.moderated else {
         return "nothing: the interval rests on its own repeats".to_owned();
     };
+    if moderated.borrowed_freedom == 0.0 {
+        return format!(
+            "its turns make the spread {}: the repeats agree better than their turns can tell",
+            precise(moderated.spread)
+        );
+    }
+
     format!(
         "the other steps make the spread {}, with {} degrees of freedom instead of {}",
         precise(moderated.spread),

@@ -132,7 +132,7 @@ fn decide_all(
     options: &CompareOptions,
 ) -> Vec<Note> {
     // The noise of an effect rests on all targets already.
-    let options = CompareOptions { lend_spreads: false, ..options.clone() };
+    let options = CompareOptions { moderate_spreads: false, ..options.clone() };
     let mut notes = Vec::new();
 
     let metrics: Vec<String> =

@@ -252,8 +252,8 @@ fn a_table_lends_its_spreads_without_more_false_claims() {
 #[test]
 fn three_repeats_of_many_steps_show_what_three_repeats_of_one_step_cannot() {
     let truth = Truth { ratios: &[0.97], repeats: 3, steps: 24, changed_steps: 12, ..Truth::EQUAL };
-    let found = |lend_spreads| {
-        let options = CompareOptions { lend_spreads, ..options() };
+    let found = |moderate_spreads| {
+        let options = CompareOptions { moderate_spreads, ..options() };
         let mut random = Random::new(5);
         let mut found = 0;
         for _ in 0..50 {
