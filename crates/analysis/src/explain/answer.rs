@@ -56,8 +56,8 @@ pub struct Answer {
     /// change.
     #[serde(skip)]
     pub hidden_cost: Option<Finding>,
-    /// If no step of any target shows a change of throughput: the costs of an operation that are shown
-    /// to differ.
+    /// The costs of an operation that are shown to differ, of the targets whose throughput shows no
+    /// change in any step.
     pub shown_costs: Vec<ShownCost>,
     /// If nothing is shown: the comparison of any metric whose repeats are the furthest apart.
     pub apart: Option<Apart>,
@@ -237,7 +237,7 @@ impl Answer {
             steadiness: typical::steadiness(compared, &targets),
             hidden_cost: if is_shown { None } else { hidden_cost(findings) },
             gaps: gaps(figures, compared),
-            shown_costs: if is_shown { Vec::new() } else { shown_costs::shown_costs(compared) },
+            shown_costs: shown_costs::without_change(compared, &targets),
             apart: if shows_something { None } else { Apart::furthest(compared) },
             unshown_sequences: alone::unshown(figures, compared),
             host: competition(figures),

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::TargetAnswer;
 use crate::compare::{Compared, ComparedStep, OWN_CPU};
-use crate::order::distinct;
 
 /// The costs that an answer names, the one first that says most about an engine: what it waits for,
 /// then what it moves, then the form of its requests. The work of processors comes last, and only
@@ -51,10 +50,11 @@ pub struct ShownCost {
     pub changes: TargetAnswer,
 }
 
-/// Returns the costs that are shown to differ at a fifth of the error rate, the one first that says
-/// most; those of a target that differ in more steps before others.
-pub(super) fn shown_costs(compared: &Compared) -> Vec<ShownCost> {
-    let targets = distinct(compared.rows.iter().map(|row| row.cell.target.as_str()));
+/// Returns the costs of targets whose throughput shows no change that are shown to differ at a fifth
+/// of the error rate: the one first that says most; those that differ in more steps before others.
+pub(super) fn without_change(compared: &Compared, targets: &[TargetAnswer]) -> Vec<ShownCost> {
+    let unchanged = targets.iter().filter(|target| target.largest().is_none());
+    let targets: Vec<&str> = unchanged.map(|target| target.target.as_str()).collect();
 
     let mut costs = Vec::new();
     for (weight, metric) in BY_WEIGHT.iter().enumerate() {
@@ -101,6 +101,7 @@ mod tests {
 
     use super::*;
     use crate::compare::{Sample, Verdict};
+    use crate::explain::Change;
 
     fn row(metric: &str, target: &str, step: &str, ratio: f64, p_value: f64) -> ComparedStep {
         ComparedStep {
@@ -118,12 +119,17 @@ mod tests {
 
     fn named(rows: Vec<ComparedStep>) -> Vec<String> {
         let compared = Compared { rows, ..Compared::default() };
+        let target =
+            |name: &str| TargetAnswer { target: name.to_owned(), ..TargetAnswer::default() };
+        let faster = TargetAnswer { faster: vec![Change::default()], ..target("d.x") };
+        let targets = [target("b.x"), target("c.x"), faster];
+
         let name = |cost: &ShownCost| format!("{} {}", cost.changes.target, cost.metric);
-        shown_costs(&compared).iter().map(name).collect()
+        without_change(&compared, &targets).iter().map(name).collect()
     }
 
     #[test]
-    fn what_says_most_comes_first_and_a_cost_at_the_edge_is_not_named() {
+    fn what_says_most_comes_first_without_costs_at_the_edge_and_of_faster_targets() {
         let rows = vec![
             row("cs/o", "b.x", "l.i1", 0.5, 0.0001),
             row("rareqsz", "b.x", "l.i1", 0.25, 0.0001),
@@ -131,6 +137,7 @@ mod tests {
             row("fsyncs_per_commit", "c.x", "l.i0", 0.7, 0.0001),
             row("fsyncs_per_commit", "c.x", "l.i1", 0.7, 0.0001),
             row("r/o", "b.x", "l.i1", 0.25, 0.009),
+            row("r/o", "d.x", "l.i1", 0.25, 0.0001),
         ];
         assert_eq!(
             named(rows),

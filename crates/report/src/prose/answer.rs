@@ -118,12 +118,17 @@ impl<'a> AnswerWriter<'a> {
         let is_only = self.answer.targets.len() == 1;
         let (first, last) = if is_only { (together, Vec::new()) } else { (Vec::new(), together) };
 
+        // What other targets gain or lose says more than a cost of those that do neither.
+        let is_shown = self.answer.targets.iter().any(|target| target.largest().is_some());
+        let costs = self.shown_costs();
+        let (first_costs, last_costs) =
+            if is_shown { (Vec::new(), costs) } else { (costs, Vec::new()) };
+
         let mut said: Vec<String> = first;
         said.extend(self.hidden_cost());
-        said.extend(self.shown_costs());
+        said.extend(first_costs);
         said.extend(steps);
 
-        let is_shown = self.answer.targets.iter().any(|target| target.largest().is_some());
         let of_turns = self.of_turns();
         if is_shown {
             said.extend(of_turns);
@@ -133,8 +138,10 @@ impl<'a> AnswerWriter<'a> {
 
         let mut said = said.into_iter();
         let heading = said.next().unwrap_or_default();
-        let about_targets = about_targets.sentences.into_iter();
-        let sentences = said.chain(about_targets).chain(last.into_iter().take(NAMED)).collect();
+        let mut sentences: Vec<String> = said.collect();
+        sentences.extend(about_targets.sentences);
+        sentences.extend(last_costs);
+        sentences.extend(last.into_iter().take(NAMED));
         Passage { heading, sentences, ..Passage::default() }
     }
 

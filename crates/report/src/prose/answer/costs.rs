@@ -7,24 +7,34 @@ use words::Metric;
 use super::{AnswerWriter, NAMED};
 use crate::model::number::{listed, ratio_text};
 
-/// The maximum number of costs that are named.
+/// The maximum number of kinds of costs that are named.
 const COSTS_NAMED: usize = 3;
 
 impl AnswerWriter<'_> {
-    /// Returns a sentence for each of the costs that say most, and counts the others.
+    /// Returns a sentence for each kind of cost that says most, and counts the other costs.
     pub(super) fn shown_costs(&self) -> Vec<String> {
-        let costs = &self.answer.shown_costs;
-        let mut sentences: Vec<String> =
-            costs.iter().take(COSTS_NAMED).map(|cost| self.shown_cost(cost)).collect();
+        let mut sentences = Vec::new();
+        let mut unnamed_count = 0;
 
-        let others = costs.len().saturating_sub(COSTS_NAMED);
-        if others > 0 {
-            sentences.push(format!("The tables of costs show {others} more."));
+        // The costs of a metric follow each other.
+        let same_metric = |a: &ShownCost, b: &ShownCost| a.metric == b.metric;
+        for costs in self.answer.shown_costs.chunk_by(same_metric) {
+            if sentences.len() < COSTS_NAMED {
+                let of_targets: Vec<String> =
+                    costs.iter().map(|cost| self.shown_cost(cost)).collect();
+                sentences.push(format!("{}.", listed(&of_targets, NAMED, "; ")));
+            } else {
+                unnamed_count += costs.len();
+            }
+        }
+
+        if unnamed_count > 0 {
+            sentences.push(format!("The tables of costs show {unnamed_count} more."));
         }
         sentences
     }
 
-    /// Returns `b.x has 0.49x the fsyncs per commit of a in l.i1 (0.38x to 0.63x), 0.66x in l.i0.`
+    /// Returns `b.x has 0.49x the fsyncs per commit of a in l.i1 (0.38x to 0.63x), 0.66x in l.i0`.
     fn shown_cost(&self, cost: &ShownCost) -> String {
         let base = self.short(&self.answer.base);
         let what = what(&cost.metric);
@@ -40,7 +50,7 @@ impl AnswerWriter<'_> {
             }
         }
 
-        format!("{} has {}.", cost.changes.target, listed(&parts, NAMED, ", "))
+        format!("{} has {}", cost.changes.target, listed(&parts, NAMED, ", "))
     }
 }
 
@@ -96,7 +106,19 @@ mod tests {
                 "b.x has 0.25x the size of a read (rareqsz) of a.x in l.i0 (0.38x to 0.63x)."
             ]
         );
-        let many = vec![cost("rareqsz", &[0.25]); 5];
-        assert_eq!(said(many).last().unwrap(), "The tables of costs show 2 more.");
+        let many = ["fsyncs_per_commit", "r/o", "rareqsz", "cs/o", "cs/o", "w_amp"];
+        let many = many.map(|metric| cost(metric, &[0.25])).to_vec();
+        assert_eq!(said(many).last().unwrap(), "The tables of costs show 3 more.");
+    }
+
+    #[test]
+    fn one_sentence_has_the_same_cost_of_several_targets() {
+        let mut of_others = cost("rareqsz", &[0.5]);
+        of_others.changes.target = "c.x".to_owned();
+        assert_eq!(
+            said(vec![cost("rareqsz", &[0.25]), of_others]),
+            ["b.x has 0.25x the size of a read (rareqsz) of a.x in l.i0 (0.38x to 0.63x); \
+                 c.x has 0.50x the size of a read (rareqsz) of a.x in l.i0 (0.38x to 0.63x)."]
+        );
     }
 }
