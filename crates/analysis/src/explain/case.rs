@@ -18,6 +18,9 @@ use crate::{compare, counted};
 /// The metric of the size of all indexes when the step began.
 pub(super) const INDEX_GB: &str = "index_gb";
 
+/// The name of the mean size of the devices' reads.
+pub(super) const MEAN_READ_SIZE: &str = "mean size of device reads";
+
 /// The metrics that support an explanation: name, metric and unit.
 const EVIDENCE: [(&str, &str, &str); 32] = [
     ("time of an operation", "op_time_us", "us/op"),
@@ -477,7 +480,7 @@ impl<'a> Case<'a> {
         let fsync = self.pair(|side| mean(side.rows.iter().filter_map(|row| row.fsync_us)));
         evidence.extend(fsync.map(|us| Evidence::new("fsync before the cells", "us", us)));
         let read_kb = self.read_kb();
-        evidence.extend(read_kb.map(|kb| Evidence::new("mean size of device reads", "KB", kb)));
+        evidence.extend(read_kb.map(|kb| Evidence::new(MEAN_READ_SIZE, "KB", kb)));
 
         for state in self.changed_states().take(STATES_SHOWN) {
             let name = format!("sessions in `{}`", state.name);

@@ -258,8 +258,12 @@ impl Evidence {
 
     /// Marks the figure of a metric as the one that the title names.
     pub(super) fn mark_cause(evidence: &mut [Self], metric: &'static str) {
-        let title = evidence_title(metric);
-        for figure in evidence.iter_mut().filter(|figure| figure.name == title) {
+        Self::mark_named(evidence, evidence_title(metric));
+    }
+
+    /// Marks the figure with this name as one that the title names.
+    pub(super) fn mark_named(evidence: &mut [Self], name: &str) {
+        for figure in evidence.iter_mut().filter(|figure| figure.name == name) {
             figure.is_cause = true;
         }
     }

@@ -1,15 +1,15 @@
 //! CPU of the engine and its clients that changed where throughput shows no change: something else
-//! limits, or noise hides it. Where fsyncs begin or cease with it, or operations are retried more or less often, that is
-//! what changed.
+//! limits, or noise hides it. Where fsyncs begin or cease with it, or operations are retried more or
+//! less often, that is what changed. Device reads of another size are named beside it.
 
-use super::case::{Case, Context, Pair};
+use super::case::{Case, Context, MEAN_READ_SIZE, Pair};
 use super::cause::syncs_that_begin_or_cease;
 use super::caveats::{cost_frequency, debt};
 use super::conflicts::{Conflict, ConflictCount, changed_conflicts};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
 use super::statement::{ChangedCost, CountedCaveat, HiddenCost, Statement};
-use super::thresholds::{EXPLAINS, HIDDEN_CHANGE};
+use super::thresholds::{EXPLAINS, HIDDEN_CHANGE, READ_KB_PER_OP_MIN, READ_SIZE_FACTOR};
 use crate::compare::{ComparedStep, OWN_CPU, Verdict};
 use crate::order::{grouped, sort_largest_first};
 
@@ -56,6 +56,7 @@ fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<E
     let fsyncs = syncs_that_begin_or_cease(case);
     let conflicts = changed_conflicts(case, cost.ratio? > 1.0);
     let retries = retries_of_cpu(&conflicts, cost.ratio?).filter(|_| fsyncs.is_none());
+    let read_kb = changed_read_kb(case);
 
     let mut evidence = case.evidence();
     if let Some(fsyncs) = fsyncs {
@@ -63,6 +64,9 @@ fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<E
     }
     if retries.is_some() {
         Evidence::mark_cause(&mut evidence, Conflict::Retries.metric());
+    }
+    if read_kb.is_some() {
+        Evidence::mark_named(&mut evidence, MEAN_READ_SIZE);
     }
 
     Some(Explanation {
@@ -75,6 +79,7 @@ fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<E
             fsyncs,
             conflicts,
             retries,
+            read_kb,
             costs: costs.iter().map(|(cost, case)| changed_cost(cost, case)).collect(),
         }),
     })
@@ -88,6 +93,21 @@ fn retries_of_cpu(conflicts: &[ConflictCount], cpu_ratio: f64) -> Option<Pair> {
 
     let share = ((1.0 + value) / (1.0 + base)).ln() / cpu_ratio.ln();
     (share >= EXPLAINS).then_some(retries.count)
+}
+
+/// Returns the mean size of device reads, if it is shown to have changed enough to be named.
+fn changed_read_kb(case: &Case<'_>) -> Option<Pair> {
+    let kb = case.read_kb()?;
+    let kb_per_op = case.metric("rkbpq")?;
+    if kb.factor() < READ_SIZE_FACTOR || kb_per_op.max() < READ_KB_PER_OP_MIN {
+        return None;
+    }
+
+    let of_repeats = case.difference(|row| {
+        let reads = row.metric("rpq").filter(|reads| *reads > 0.0)?;
+        Some((row.metric("rkbpq")? / reads).ln())
+    });
+    of_repeats?.is_shown().then_some(kb)
 }
 
 /// Returns the change of a cost. This is the comparison's ratio, not the ratio of the means.

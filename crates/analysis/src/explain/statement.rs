@@ -250,6 +250,8 @@ pub struct HiddenCost {
     pub conflicts: Vec<ConflictCount>,
     /// The number of retries per operation, if they make up enough of the change.
     pub retries: Option<Pair>,
+    /// The mean size of device reads in the first step, in KB, if it is shown to have changed.
+    pub read_kb: Option<Pair>,
 }
 
 /// Own CPU of one step that changed.

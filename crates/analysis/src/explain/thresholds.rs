@@ -66,6 +66,11 @@ pub(super) const COUNTER: f64 = 1.25;
 /// insertion differ by less.
 pub(super) const INDEX_GROWTH: f64 = 1.25;
 
+/// The factor from which device reads of another size are named beside a change of own CPU, and the
+/// fewest KB per operation that they have to read: the size of rare reads matters to nobody.
+pub(super) const READ_SIZE_FACTOR: f64 = 2.0;
+pub(super) const READ_KB_PER_OP_MIN: f64 = 0.1;
+
 /// The least change of own CPU per operation that is a finding by itself.
 pub(super) const HIDDEN_CHANGE: f64 = 0.05;
 

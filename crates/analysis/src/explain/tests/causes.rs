@@ -514,6 +514,35 @@ fn writes_and_waits_for_other_threads_are_named() {
 }
 
 #[test]
+fn device_reads_of_another_size_are_named_beside_own_cpu() {
+    // Each side has reads per operation, and KB per operation.
+    let read_kb = |base: [f64; 2], target: [f64; 2]| -> Option<Pair> {
+        let of = |cpu: f64, [reads, kb]: [f64; 2]| {
+            [("own_cpu_us_per_op", cpu), ("rpq", reads), ("rkbpq", kb)]
+        };
+        let (base, target) = (of(100.0, base), of(150.0, target));
+        let figures =
+            repeated(&[cost("a.c", "q100", 5000.0, &base), cost("b.c", "q100", 5000.0, &target)]);
+        only(&figures, FindingKind::HiddenCost);
+
+        let marked = found(&figures)[0].evidence.iter().any(|figure| figure.is_cause);
+        let named = explained(&figures, |explanation| match &explanation.statement {
+            Statement::HiddenCost(hidden) => Some(hidden.read_kb),
+            _ => None,
+        });
+        assert_eq!(marked, named[0].is_some());
+        named[0]
+    };
+
+    let smaller = read_kb([0.003, 1.04], [0.016, 0.8]).expect("reads of 50 KB instead of 347 KB");
+    assert!(is_about(smaller.value, 50.0) && is_about(smaller.base, 346.7), "{smaller:?}");
+
+    let as_large = read_kb([0.003, 1.04], [0.006, 1.9]);
+    let rare = read_kb([0.000_1, 0.03], [0.000_6, 0.03]);
+    assert_eq!((as_large, rare), (None, None));
+}
+
+#[test]
 fn own_cpu_that_grows_without_a_change_of_throughput_is_a_finding() {
     let of = |cpu: f64| [("own_cpu_us_per_op", cpu), ("background_cpu_us_per_op", 3.0)];
     let (base, other) = (of(100.0), of(150.0));

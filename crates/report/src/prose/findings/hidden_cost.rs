@@ -1,13 +1,13 @@
-//! CPU, fsyncs and retries that changed where throughput shows no change, in words.
+//! CPU, fsyncs, retries and sizes of reads that changed where throughput shows no change, in words.
 
 use super::cause::{conflicts_instead, conflicts_text, fsyncs_instead};
 use super::change::cpu_detail;
 use super::wording::{Wording, place};
 use crate::prose::amount::AmountChange;
-use crate::prose::numbers::list_any;
+use crate::prose::numbers::{figure, list_any};
 use analysis::counted;
 use analysis::explain::Finding;
-use analysis::explain::statement::{ChangedCost, Conflict, HiddenCost};
+use analysis::explain::statement::{ChangedCost, Conflict, HiddenCost, Pair};
 
 pub(super) fn wording(hidden: &HiddenCost, about: &Finding) -> Wording {
     let (throughput, why) = if hidden.is_noisy {
@@ -64,8 +64,17 @@ pub(super) fn wording(hidden: &HiddenCost, about: &Finding) -> Wording {
     } else {
         format!("{amount} own CPU per {per}")
     };
-    let place = place(about);
-    Wording { title: format!("{target}: {what} in {place}, {throughput}"), sentences }
+    let mut title = format!("{target}: {what} in {}", place(about));
+    if let Some(kb) = hidden.read_kb {
+        title += &format!(", {}", other_reads(kb));
+    }
+    Wording { title: format!("{title}, {throughput}"), sentences }
+}
+
+/// Returns `smaller device reads (51 KB instead of 349 KB)`.
+fn other_reads(kb: Pair) -> String {
+    let size = if kb.value < kb.base { "smaller" } else { "larger" };
+    format!("{size} device reads ({} KB instead of {} KB)", figure(kb.value), figure(kb.base))
 }
 
 fn change_of(cost: &ChangedCost) -> AmountChange {

@@ -79,6 +79,12 @@ fn supported() -> Vec<Finding> {
         fsyncs: Some(FsyncCount { metric: "fsyncs_per_commit", count: pair(2.0, 0.000_047) }),
         ..HiddenCost::default()
     };
+    let of_reads = HiddenCost {
+        costs: vec![ChangedCost { case: slower("q100"), ..hidden.costs[0].clone() }],
+        is_noisy: true,
+        read_kb: Some(pair(349.0, 50.5)),
+        ..HiddenCost::default()
+    };
 
     let with_own_cpu = CaseFacts { own_cpu_ratio: Some(1.5), ..slower("l.i0") };
     vec![
@@ -93,6 +99,7 @@ fn supported() -> Vec<Finding> {
         changed(Cause::Unexplained(Gap::NotMeasured), with_own_cpu),
         finding(Statement::HiddenCost(hidden), &[slower("l.i0")]),
         finding(Statement::HiddenCost(of_fsyncs), &[slower("l.i0")]),
+        finding(Statement::HiddenCost(of_reads), &[slower("q100")]),
     ]
 }
 
