@@ -8,7 +8,7 @@ use super::case::{Case, Pair, Side};
 use super::conflicts::{self, RetryCause};
 use super::thresholds::{
     BEGINS_FACTOR, DEVICE_OF_TIME, EXPLAINS, FSYNCS_PER_COMMIT_MIN, LEVEL_SAME, LEVELS_MAX,
-    STALLED_POINTS,
+    SAVED_FSYNCS_FACTOR, SAVED_FSYNCS_SHARE, STALLED_POINTS,
 };
 use crate::compare::initial_tree;
 use crate::figures::{Quality, Row, Shift, Stall};
@@ -19,7 +19,7 @@ use crate::settings::Difference;
 pub enum Cause {
     /// Both targets missed the rate of writes: they did different work next to the queries.
     BothMissedWrites,
-    /// Commits started or stopped causing fsyncs, as expected from a setting.
+    /// Commits started or stopped causing fsyncs, or cause more or fewer, as expected from a setting.
     FsyncsPerCommit {
         /// The metric of these fsyncs.
         metric: &'static str,
@@ -240,11 +240,31 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
         return None;
     }
 
-    time_of_fsyncs(case, accounting, &settings).or_else(|| {
-        let FsyncCount { metric, count } = syncs_that_begin_or_cease(case)?;
-        let waiting = waiting.map(|part| part.share);
-        Some(Cause::FsyncsPerCommit { metric, count, settings: cloned(&settings), waiting })
-    })
+    let of_settings = |FsyncCount { metric, count }| Cause::FsyncsPerCommit {
+        metric,
+        count,
+        settings: cloned(&settings),
+        waiting: waiting.map(|part| part.share),
+    };
+    saved_fsyncs(case, accounting)
+        .map(of_settings)
+        .or_else(|| time_of_fsyncs(case, accounting, &settings))
+        .or_else(|| syncs_that_begin_or_cease(case).map(of_settings))
+}
+
+/// Returns the fsyncs per commit of which there are fewer, or more, if waiting for them is a large part
+/// of the change, and makes up enough of it together with the CPU of commits.
+fn saved_fsyncs(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<FsyncCount> {
+    let waiting = accounting?.part(FindingKind::Fsyncs).filter(|waiting| waiting.is_shown())?;
+    let metric = FSYNCS[0];
+    let count = shown_change(case, metric, SAVED_FSYNCS_FACTOR)?;
+
+    let cpu = accounting?.part(FindingKind::Cpu).filter(|cpu| cpu.is_shown());
+    let share = waiting.share + cpu.map_or(0.0, |cpu| cpu.share);
+    let is_large = waiting.us.max() >= DEVICE_OF_TIME * accounting?.time.max()
+        && waiting.share >= SAVED_FSYNCS_SHARE
+        && share >= EXPLAINS;
+    is_large.then_some(FsyncCount { metric, count })
 }
 
 /// Explains a change by the time that operations wait for fsyncs, which an engine that counts none may
@@ -327,10 +347,15 @@ fn cache(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
 /// Returns a figure that is shown to have changed with the time of an operation, by
 /// [`BEGINS_FACTOR`] or more.
 fn large_change(case: &Case<'_>, name: &str) -> Option<Pair> {
+    shown_change(case, name, BEGINS_FACTOR)
+}
+
+/// Returns a figure that is shown to have changed with the time of an operation, by a factor or more.
+fn shown_change(case: &Case<'_>, name: &str, factor: f64) -> Option<Pair> {
     let pair = case.metric(name)?;
     let is_same_direction = (pair.growth() > 0.0) == case.is_slower();
     let is_shown = case.difference(|row| row.metric(name))?.is_shown();
-    (is_same_direction && is_shown && pair.factor() >= BEGINS_FACTOR).then_some(pair)
+    (is_same_direction && is_shown && pair.factor() >= factor).then_some(pair)
 }
 
 pub(super) fn only_reads(case: &Case<'_>) -> bool {

@@ -20,6 +20,11 @@ pub const WHOLE_MAX: f64 = 1.35;
 /// wait for them.
 pub const BEGINS_FACTOR: f64 = 10.0;
 
+/// The factor by which fsyncs per commit change where a setting saves some of them, and the share of
+/// the change that waiting for them then makes up. The CPU of commits adds to that.
+pub(super) const SAVED_FSYNCS_FACTOR: f64 = 1.5;
+pub(super) const SAVED_FSYNCS_SHARE: f64 = 0.2;
+
 /// Fewer fsyncs per commit than this come from checkpoints: commits do not wait for them.
 pub(super) const FSYNCS_PER_COMMIT_MIN: f64 = 0.01;
 

@@ -157,6 +157,34 @@ fn synchronous_commit_says_fsync() {
     assert!(is_of_log(&found_cause, 0.99, 0.008), "{found_cause:?}");
 }
 
+/// MySQL without its binlog: a commit needs one fsync instead of two. It also needs less CPU, which
+/// saves more time than the fsync.
+#[test]
+fn half_of_the_fsyncs_say_fsync_if_a_setting_saves_them() {
+    let of = |fsyncs: f64, fsync_us: f64, cpu_us: f64| {
+        [
+            ("op_client_cpu_us", 10.0),
+            ("op_server_cpu_us", cpu_us),
+            ("op_fsync_us", fsync_us),
+            ("fsyncs_per_commit", fsyncs),
+        ]
+    };
+    let figures = |fsyncs: f64, fsync_us: f64| {
+        repeated(&[
+            cost("a.c", "update-index", 12_000.0, &of(2.0, 98.0, 161.0)),
+            cost("b.c", "update-index", 24_000.0, &of(fsyncs, fsync_us, 74.0)),
+        ])
+    };
+
+    let saved = with_setting(figures(1.0, 38.0), "log_bin", "ON", "OFF");
+    only(&saved, FindingKind::Fsyncs);
+
+    // Without a setting, with as many fsyncs, or with little waiting for them, CPU is the cause.
+    only(&figures(1.0, 38.0), FindingKind::Cpu);
+    only(&with_setting(figures(1.9, 38.0), "log_bin", "ON", "OFF"), FindingKind::Cpu);
+    only(&with_setting(figures(1.0, 90.0), "log_bin", "ON", "OFF"), FindingKind::Cpu);
+}
+
 /// SQLite counts no fsyncs: what they take of an operation's time is measured.
 #[test]
 fn synchronous_of_sqlite_says_fsync() {
