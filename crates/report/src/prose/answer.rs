@@ -128,6 +128,7 @@ impl<'a> AnswerWriter<'a> {
         said.extend(self.hidden_cost());
         said.extend(first_costs);
         said.extend(steps);
+        said.extend(self.equal_in_typical_turns());
 
         let of_turns = self.of_turns();
         if is_shown {

@@ -273,6 +273,20 @@ fn what_typical_turns_show_comes_before_what_all_turns_do_not() {
         "In a typical turn, b.x uses 4.0% more CPU per operation than a.x in qr100. Over all";
     assert!(said.contains(sentence), "{said}");
 
+    // Equal targets of several are one sentence, after what all turns say.
+    let mut of_two = compared.clone();
+    of_two.rows.retain(|row| row.step == "qr100");
+    let others = of_two.rows.clone().into_iter().map(|mut row| {
+        row.cell.target = "c.x".to_owned();
+        row
+    });
+    of_two.rows.extend(others);
+    assert_eq!(
+        said_of(&figures, &of_two, &[]),
+        "2 targets against a.x in 1 step: both are too noisy to say. In a typical turn, b.x and c.x are equal within 3% \
+         to a.x in 1 step. Each target has 5 repeats."
+    );
+
     // What throughput says need not be said twice, and stalls that explain it are named.
     compared.rows[0].verdict = Slower;
     compared.rows[2].verdict = Equal;

@@ -5,18 +5,49 @@ use analysis::explain::{Change, TargetAnswer};
 use super::{AnswerWriter, NAMED};
 use crate::model::number::listed;
 use crate::prose::amount::AmountChange;
-use crate::prose::numbers::factor_within;
+use crate::prose::numbers::{factor_within, list_any};
+
+/// Returns whether any step of a target is shown to be slower or faster.
+fn changes(target: &TargetAnswer) -> bool {
+    !target.slower.is_empty() || !target.faster.is_empty()
+}
 
 impl AnswerWriter<'_> {
-    /// Returns what is shown of typical turns and of stalls.
+    /// Returns what is shown of typical turns and of stalls. Of several targets, those that are only
+    /// equal are left to [`Self::equal_in_typical_turns`].
     pub(super) fn of_turns(&self) -> Vec<String> {
-        let typical = self.answer.typical.iter().take(NAMED);
+        let is_only = self.answer.targets.len() == 1;
+        let typical = self.answer.typical.iter().filter(|target| is_only || changes(target));
         let stalls = self.answer.steadiness.iter().take(NAMED);
 
-        let mut sentences: Vec<String> = typical.map(|target| self.typical(target)).collect();
+        let mut sentences: Vec<String> =
+            typical.take(NAMED).map(|target| self.typical(target)).collect();
         sentences.extend(self.answer.typical_cpu.iter().take(NAMED).map(|target| self.cpu(target)));
         sentences.extend(stalls.flat_map(|target| self.stalls(target)));
         sentences
+    }
+
+    /// Returns the sentence about targets of several that are equal in a typical turn, and nothing
+    /// else: `In a typical turn, b.x and c.x are equal within 3% to a in up to 2 steps.`
+    pub(super) fn equal_in_typical_turns(&self) -> Option<String> {
+        let targets = &self.answer.typical;
+        let equal: Vec<&TargetAnswer> =
+            targets.iter().filter(|target| !changes(target) && target.equal > 0).collect();
+        if self.answer.targets.len() == 1 {
+            return None;
+        }
+
+        let names = list_any(equal.iter().map(|target| target.target.clone()))?;
+        let be = if equal.len() == 1 { "is" } else { "are" };
+        let most = equal.iter().map(|target| target.equal).max()?;
+        let least = equal.iter().map(|target| target.equal).min()?;
+        let up_to = if least == most { "" } else { "up to " };
+        Some(format!(
+            "In a typical turn, {names} {be}{} to {} in {up_to}{}.",
+            self.equal(),
+            self.short(&self.answer.base),
+            self.count(most)
+        ))
     }
 
     /// Returns `No`, or that what follows is about all turns where another sentence is about typical
