@@ -52,8 +52,8 @@ pub struct Answer {
     /// The steps in which stalls are shown to take more or less of a target's time than of the
     /// base's. The ratios are those of steadiness.
     pub steadiness: Vec<TargetAnswer>,
-    /// If no step of any target shows a change of throughput: the finding about CPU time that did
-    /// change.
+    /// The finding about CPU time that changed, of the targets whose throughput shows no change in any
+    /// step.
     #[serde(skip)]
     pub hidden_cost: Option<Finding>,
     /// The costs of an operation that are shown to differ, of the targets whose throughput shows no
@@ -182,9 +182,13 @@ fn is_of_one_load(begun: &[StartedCell]) -> bool {
     runs == 1 && databases::repeats_share_a_load(begun)
 }
 
-/// Returns the first finding about CPU time that changed without throughput.
-fn hidden_cost(findings: &[Finding]) -> Option<Finding> {
-    findings.iter().find(|finding| finding.kind == FindingKind::HiddenCost).cloned()
+/// Returns the first finding about CPU time that changed, of the targets whose throughput did not.
+fn hidden_cost(findings: &[Finding], targets: &[TargetAnswer]) -> Option<Finding> {
+    let is_unchanged = |name: &str| {
+        targets.iter().any(|target| target.target == name && target.largest().is_none())
+    };
+    let mut hidden = findings.iter().filter(|finding| finding.kind == FindingKind::HiddenCost);
+    hidden.find(|finding| is_unchanged(&finding.target)).cloned()
 }
 
 impl Answer {
@@ -218,7 +222,6 @@ impl Answer {
         };
 
         let targets: Vec<TargetAnswer> = others.map(of_target).collect();
-        let is_shown = targets.iter().any(|target| target.largest().is_some());
 
         // A change of any metric says more than a difference that is not shown.
         let shows_something = compared.rows.iter().any(|row| row.verdict.is_change());
@@ -235,7 +238,7 @@ impl Answer {
             typical: typical::rates(compared, &targets),
             typical_cpu: typical::cpu(compared, &targets),
             steadiness: typical::steadiness(compared, &targets),
-            hidden_cost: if is_shown { None } else { hidden_cost(findings) },
+            hidden_cost: hidden_cost(findings, &targets),
             gaps: gaps(figures, compared),
             shown_costs: shown_costs::without_change(compared, &targets),
             apart: if shows_something { None } else { Apart::furthest(compared) },

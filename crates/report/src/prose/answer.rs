@@ -120,12 +120,11 @@ impl<'a> AnswerWriter<'a> {
 
         // What other targets gain or lose says more than a cost of those that do neither.
         let is_shown = self.answer.targets.iter().any(|target| target.largest().is_some());
-        let costs = self.shown_costs();
+        let costs: Vec<String> = self.hidden_cost().into_iter().chain(self.shown_costs()).collect();
         let (first_costs, last_costs) =
             if is_shown { (Vec::new(), costs) } else { (costs, Vec::new()) };
 
         let mut said: Vec<String> = first;
-        said.extend(self.hidden_cost());
         said.extend(first_costs);
         said.extend(steps);
         said.extend(self.equal_in_typical_turns());

@@ -241,6 +241,29 @@ fn what_is_shown_beside_single_steps_heads_the_answer() {
 }
 
 #[test]
+fn costs_of_a_target_without_a_change_follow_what_another_gains() {
+    let cost = ComparedStep {
+        metric: "rareqsz".into(),
+        p_value: Some(0.0001),
+        family_level: Some(0.01),
+        ..row("b.x", "l.i0", 0.14, Faster)
+    };
+    let compared = Compared {
+        base: "a.x".into(),
+        effect: 0.03,
+        rows: vec![row("b.x", "l.i0", 0.98, TooNoisy), row("c.x", "l.i0", 1.2, Faster), cost],
+        ..Compared::default()
+    };
+
+    assert_eq!(
+        said_of(&Figures::default(), &compared, &[]),
+        "2 targets against a.x in 1 step: 1 is faster in some steps, 1 is too noisy to say. c.x does best: faster in 1 of \
+         1 step (l.i0 1.20x), slower in none. b.x has 0.14x the size of a read (rareqsz) of a.x in l.i0 (0.13x to 0.15x). \
+         Over 5 repeats c.x is 1.14x to 1.26x faster in l.i0."
+    );
+}
+
+#[test]
 fn what_typical_turns_show_comes_before_what_all_turns_do_not() {
     let of_metric = |metric: &str, step, ratio, verdict| ComparedStep {
         metric: metric.into(),
