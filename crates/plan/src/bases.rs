@@ -1,8 +1,10 @@
-//! The key `base`: the target that others are compared with, or one for each engine or build.
+//! The keys `base` and `against-itself`: the target that others are compared with, or one for each
+//! engine or build.
 
+use crate::compared::Compared;
 use crate::compared::builds::DeclaredBuild;
-use crate::compared::targets::index_named;
-use crate::reading::context::{Context, ValueKind, table_of};
+use crate::compared::targets::{index_named, with_twin};
+use crate::reading::context::{Context, Section, ValueKind, table_of};
 use crate::reading::value_kinds::Line;
 use crate::spec::{GroupBase, Target};
 use crate::text::diagnostic::Place;
@@ -17,19 +19,91 @@ pub(crate) struct Bases {
     pub(crate) groups: Vec<GroupBase>,
 }
 
-/// The names that the key may have.
-pub(crate) struct BaseChoices<'a> {
-    pub(crate) builds: &'a [DeclaredBuild],
-    pub(crate) targets: &'a [Target],
-    /// A design made the targets.
-    pub(crate) are_designed: bool,
-    /// A name that is not among the targets is unknown.
-    pub(crate) are_known: bool,
+/// The keys, before the targets are known that they name.
+pub(crate) struct BaseKeys {
+    /// The index that the base has among all values of the plan.
+    listed_at: usize,
+    base: Option<Node>,
+    against_itself: Option<Node>,
 }
 
-impl BaseChoices<'_> {
-    /// Reads the value of the key, and lists it at `listed_at` among all values.
-    pub(crate) fn read(&self, cx: &mut Context<'_>, listed_at: usize, node: Node) -> Option<Bases> {
+impl BaseKeys {
+    /// Takes the keys, whose values are listed here once they are known.
+    pub(crate) fn take(cx: &Context<'_>, section: &mut Section) -> Self {
+        Self {
+            listed_at: cx.resolved.len(),
+            base: section.take("base").map(|entry| entry.node),
+            against_itself: section.take("against-itself").map(|entry| entry.node),
+        }
+    }
+
+    /// Returns the value of `base`.
+    pub(crate) fn base(&self) -> Option<&Node> {
+        self.base.as_ref()
+    }
+
+    /// Returns whether a target is compared with itself.
+    pub(crate) fn is_against_itself(&self) -> bool {
+        self.against_itself.is_some()
+    }
+
+    /// Leaves only the target that `against-itself` names, and adds its twin. Leaves none if it names
+    /// no target. Without the key, all targets stay.
+    pub(crate) fn pair_with_twin(&self, cx: &mut Context<'_>, compared: &mut Compared) {
+        let Some(node) = &self.against_itself else {
+            return;
+        };
+
+        let choices = BaseChoices::of(compared);
+        compared.targets = match choices.target(cx, self.listed_at, "against-itself", node) {
+            Some(index) => with_twin(cx, node.place, &compared.targets[index]),
+            None => Vec::new(),
+        };
+        compared.designed = None;
+    }
+
+    /// Returns the bases that `base` names, and lists them. Without the key, or if a target is
+    /// compared with itself, the target `first` is the base. Returns `None` if there is none.
+    pub(crate) fn bases(
+        self,
+        cx: &mut Context<'_>,
+        first: usize,
+        compared: &Compared,
+    ) -> Option<Bases> {
+        if let Some(node) = self.base
+            && self.against_itself.is_none()
+        {
+            return BaseChoices::of(compared).read(cx, self.listed_at, node);
+        }
+
+        let target = compared.targets.get(first)?;
+        cx.resolve_at(self.listed_at, "base", Line.show(&target.name), Place::Nowhere);
+        Some(Bases { base: first, groups: Vec::new() })
+    }
+}
+
+/// The names that the keys may have.
+struct BaseChoices<'a> {
+    builds: &'a [DeclaredBuild],
+    targets: &'a [Target],
+    /// A design made the targets.
+    are_designed: bool,
+    /// A name that is not among the targets is unknown.
+    are_known: bool,
+}
+
+impl<'a> BaseChoices<'a> {
+    fn of(compared: &'a Compared) -> Self {
+        Self {
+            builds: &compared.builds,
+            targets: &compared.targets,
+            are_designed: compared.designed.is_some(),
+            are_known: compared.are_known,
+        }
+    }
+
+    /// Reads the value of `base`, and lists it at `listed_at` among all values.
+    fn read(&self, cx: &mut Context<'_>, listed_at: usize, node: Node) -> Option<Bases> {
         if matches!(node.value, Value::Table(_)) {
             return self.read_groups(cx, listed_at, node);
         }

@@ -70,10 +70,10 @@ pub use text::wording::{key_part, quoted};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use bases::{BaseChoices, Bases};
+use bases::{BaseKeys, Bases};
+use compared::Compared;
 use compared::builds::DeclaredBuild;
-use compared::{Compared, targets};
-use reading::context::{Context, Field, Section, ValueKind};
+use reading::context::{Context, Field, Section};
 use reading::quantity::Quantity;
 use reading::value_kinds::{
     Choice, Flag, IpAddress, Line, ListOf, Name, Optional, ReuseValue, Script, is_name,
@@ -81,7 +81,7 @@ use reading::value_kinds::{
 use reading::{document, overrides};
 use repeats::Repeats;
 use spec::transactions::Form;
-use text::tree::{Node, Table};
+use text::tree::Table;
 use text::wording::code;
 use turns::TurnKind;
 use words::EngineInterface;
@@ -138,7 +138,8 @@ pub fn parse(
 fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
     let section = &mut Section::new("", root, Place::Nowhere);
 
-    // What is measured how often. Values are listed in the order in which they are read.
+    // How often cells are measured, and in which order. Values are listed in the order in which they
+    // are read.
     let name = cx.value(section, "name", &Name, name_from(path));
     let counts = ListOf(Quantity::count(1..=CLIENTS_MAX), "a list of counts");
     let clients = cx.field(section, "clients", &counts, vec![(1, Place::Nowhere)]);
@@ -147,40 +148,31 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
     let idle = cx.value(section, "idle", &Choice(Idle::NAMES), Idle::Frozen);
     let placement = cx.value(section, "placement", &Choice(Placement::NAMES), Placement::Kernel);
 
-    // The base is listed here, but only the targets say which one it is.
-    let base_at = cx.resolved.len();
-    let base_node = section.take("base").map(|entry| entry.node);
-    let twin_node = section.take("against-itself").map(|entry| entry.node);
+    let base_keys = BaseKeys::take(cx, section);
 
+    // How each cell is measured.
     let seed = cx.value(section, "seed", &Quantity::count(0..=u64::MAX), 1);
     let surroundings = Surroundings::read(cx, section);
     let rates = rates::read(cx, section);
     let profile = profile(cx, section);
     let exact = exact(cx, section);
+
+    // What runs, and what is compared.
     let chosen = ChosenSteps::read(cx, section, surroundings.reuse);
     let variants = variants(cx, section, largest_count(&clients), &chosen);
-
-    let is_against_itself = twin_node.is_some();
-    let mut compared = Compared::read(cx, section, base_node.as_ref(), is_against_itself);
+    let against_itself = base_keys.is_against_itself();
+    let mut compared = Compared::read(cx, section, base_keys.base(), against_itself);
     section.finish(cx);
+
+    // What does not go together.
     chosen.check(cx, turns.is_some(), exact.repeats > 0);
-
     check_engines(cx, variants.as_deref(), &compared.builds);
-    if let Some(node) = &twin_node {
-        compared.targets = twins(cx, base_at, node, &compared.targets, compared.are_known);
-        compared.designed = None;
-    }
-
-    // After an error, they are not known.
-    let has_variants = variants.as_ref().is_none_or(|variants| {
-        variants.len() > 1 && variants.iter().all(|variant| variant.alone.is_none())
-    });
-    let has_comparisons = compared.targets.len() != 1 || has_variants;
+    base_keys.pair_with_twin(cx, &mut compared);
+    let has_comparisons = compared.targets.len() != 1 || has_variants(variants.as_deref());
     repeats.check(cx, has_comparisons, surroundings.reuse);
 
     let first = first_measured(cx, variants.as_deref(), &compared.builds, &compared.targets);
-    let own_base = base_node.filter(|_| !is_against_itself);
-    let Bases { base, groups } = bases(cx, base_at, own_base, first, &compared)?;
+    let Bases { base, groups } = base_keys.bases(cx, first, &compared)?;
     let Compared { builds, configs, targets, designed, .. } = compared;
 
     Some(Plan {
@@ -192,9 +184,11 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
         turns,
         idle,
         placement,
+
         base,
         bases: groups,
-        against_itself: is_against_itself,
+        against_itself,
+
         seed,
         data_dir: surroundings.data_dir,
         keep_data: surroundings.keep_data,
@@ -210,11 +204,13 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
         rates,
         profile,
         exact,
+
         variants: variants?,
         builds: builds.into_iter().map(|declared| declared.build).collect(),
         configs: configs.into_iter().map(|declared| declared.config).collect(),
         targets,
         designed,
+
         resolved: std::mem::take(&mut cx.resolved),
     })
 }
@@ -223,6 +219,14 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
 fn largest_count(clients: &Field<Vec<(u32, Place)>>) -> Option<u32> {
     let counts = clients.value.iter().map(|(count, _)| *count);
     counts.max().filter(|_| clients.trusted)
+}
+
+/// Returns whether a target is measured under several workloads, or those are not known after an
+/// error.
+fn has_variants(variants: Option<&[Variant]>) -> bool {
+    variants.is_none_or(|variants| {
+        variants.len() > 1 && variants.iter().all(|variant| variant.alone.is_none())
+    })
 }
 
 /// Reads the workloads, and the steps that are measured alone as well. `clients_max` is the largest
@@ -279,69 +283,6 @@ impl Surroundings {
             },
         }
     }
-}
-
-/// Returns the index of the target that `key` names, and lists it at `listed_at`.
-fn index_named(
-    cx: &mut Context<'_>,
-    listed_at: usize,
-    key: &str,
-    node: &Node,
-    targets: &[Target],
-    are_known: bool,
-) -> Option<usize> {
-    let index = targets::index_named(cx, key, node, targets, are_known)?;
-    let shown = Line.show(&targets[index].name);
-    cx.resolve_at(listed_at, key, shown, node.place);
-    Some(index)
-}
-
-/// Returns the target that `against-itself` names and its twin; none if it names no target.
-fn twins(
-    cx: &mut Context<'_>,
-    listed_at: usize,
-    node: &Node,
-    targets: &[Target],
-    are_known: bool,
-) -> Vec<Target> {
-    match index_named(cx, listed_at, "against-itself", node, targets, are_known) {
-        Some(index) => targets::with_twin(cx, node.place, &targets[index]),
-        None => Vec::new(),
-    }
-}
-
-/// Returns the bases that the key `base` names; without it, the target `first` is the base. Lists them at
-/// `listed_at`. Returns `None` if there is none.
-fn bases(
-    cx: &mut Context<'_>,
-    listed_at: usize,
-    named: Option<Node>,
-    first: usize,
-    compared: &Compared,
-) -> Option<Bases> {
-    let Some(node) = named else {
-        return default_base(cx, listed_at, first, &compared.targets);
-    };
-
-    let choices = BaseChoices {
-        builds: &compared.builds,
-        targets: &compared.targets,
-        are_designed: compared.designed.is_some(),
-        are_known: compared.are_known,
-    };
-    choices.read(cx, listed_at, node)
-}
-
-/// Makes the target `first` the base, and lists it at `listed_at`. Returns `None` without targets.
-fn default_base(
-    cx: &mut Context<'_>,
-    listed_at: usize,
-    first: usize,
-    targets: &[Target],
-) -> Option<Bases> {
-    let target = targets.get(first)?;
-    cx.resolve_at(listed_at, "base", Line.show(&target.name), Place::Nowhere);
-    Some(Bases { base: first, groups: Vec::new() })
 }
 
 /// Reads the table `[profile]`. Without it, no cell is profiled.
