@@ -6,7 +6,7 @@ use engine::{Direction, Error, KeyValueSession};
 
 use super::data::{KeyChoices, KeyShape, ValueVersion};
 use super::graph::{Graph, GraphOperation};
-use super::programs::{GET, PUT, SCAN};
+use super::programs::{ClientPart, GET, PUT, SCAN};
 use super::verifier::{ReadVerifier, VerifiedScan};
 use crate::summary::MixSummary;
 use crate::{Executed, Next, OpKind, Program, Random, Summary};
@@ -38,14 +38,9 @@ pub(super) struct GraphClient<S> {
 }
 
 impl<S: KeyValueSession> GraphClient<S> {
-    /// Returns client number `client` of a step that has these distributions.
-    pub(super) fn new(
-        session: S,
-        graph: &Arc<Graph>,
-        [step, client]: [u32; 2],
-        random: Random,
-        verifier: ReadVerifier,
-    ) -> Self {
+    /// Returns a client of a step that has the distributions of `graph`.
+    pub(super) fn new(session: S, part: ClientPart, graph: &Arc<Graph>) -> Self {
+        let ClientPart { step, client, random, verifier } = part;
         let data = &verifier.data;
         Self {
             session,

@@ -92,6 +92,13 @@ pub(super) struct CurrentWrites {
     pub(super) first_new: Option<u64>,
 }
 
+impl CurrentWrites {
+    /// Returns the writes of a step that inserts no keys.
+    pub(super) fn new(step: u32, shape: KeyShape, writers: u32) -> Self {
+        Self { step, shape, writers, first_new: None }
+    }
+}
+
 /// All writes before the current step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {

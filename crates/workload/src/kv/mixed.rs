@@ -4,7 +4,7 @@ use engine::{Direction, Error, KeyValueSession};
 use plan::{KvMix, KvMixRead, KvMixWrite};
 
 use super::data::{KeyChoices, KeyChooser, KeyShape, ValueVersion};
-use super::programs::{GET, PUT, SCAN};
+use super::programs::{ClientPart, GET, PUT, SCAN};
 use super::verifier::{ReadVerifier, VerifiedScan};
 use crate::numbers::ClientNumbers;
 use crate::summary::MixSummary;
@@ -83,18 +83,10 @@ pub(super) struct MixedClient<S> {
     is_inserted: bool,
 }
 
-/// The part of a mix that one client has.
-pub(super) struct MixedPart {
-    pub(super) mix: KvMix,
-    pub(super) step: u32,
-    pub(super) client: u32,
-    pub(super) random: Random,
-    pub(super) numbers: ClientNumbers,
-}
-
 impl<S: KeyValueSession> MixedClient<S> {
-    pub(super) fn new(session: S, part: MixedPart, verifier: ReadVerifier) -> Self {
-        let MixedPart { mix, step, client, random, numbers } = part;
+    /// Returns a client that inserts keys with these `numbers`, if the mix inserts any.
+    pub(super) fn new(session: S, part: ClientPart, mix: KvMix, numbers: ClientNumbers) -> Self {
+        let ClientPart { step, client, random, verifier } = part;
         let data = &verifier.data;
         Self {
             session,

@@ -33,10 +33,10 @@ pub use graph_client::GRAPH_KINDS;
 use graph_client::GraphClient;
 pub use history::StepWrites;
 use history::{Change, CurrentWrites, History, WriterHistory};
-use mixed::{MixedClient, MixedPart};
+use mixed::MixedClient;
 pub use mixed::{READ_MODIFY_WRITE, mix_kinds};
+use programs::{ClientPart, Load, Reader, Writer, WriterPart, change_kind};
 pub use programs::{DELETE, DELETE_RANGE, INGEST, MERGE, PUT, read_kind, write_kind};
-use programs::{Load, Reader, Writer, WriterPart, change_kind};
 use verifier::ReadVerifier;
 
 /// The time between bursts of the writer in a step with readers; `db_bench` writes ten times a
@@ -149,44 +149,25 @@ impl Kv {
 
         match step.kind {
             KvStepKind::Drain | KvStepKind::Flush => Ok(Vec::new()),
-            KvStepKind::FillSeq | KvStepKind::FillSst => {
-                let mut session = open_session()?;
-                session.set_durability(Durability::None);
+            KvStepKind::FillSeq => Ok(vec![self.load_task(step, Load::Puts, open_session()?)?]),
+            KvStepKind::FillSst => Ok(vec![self.load_task(step, Load::Files, open_session()?)?]),
 
-                let is_of_files = step.kind == KvStepKind::FillSst;
-                let load = if is_of_files { Load::Files } else { Load::Puts };
-                let part = WriterPart {
-                    load: Some(load),
-                    change: Change::Put,
-                    shape: KeyShape::InOrder,
-                    step: step.number,
-                    writer: 0,
-                    quota: Some(self.plan.keys),
-                };
-                Ok(vec![self.writer_task(part, Schedule::Closed, session)?])
-            }
             KvStepKind::Read { read, keys, .. } => {
                 self.reader_tasks(step, read, keys, None, &open_session)
             }
             KvStepKind::ReadWhileWriting { read, keys, write_bytes_per_s, .. } => {
-                let current = CurrentWrites {
-                    step: step.number,
-                    shape: KeyShape::Uniform,
-                    writers: 1,
-                    first_new: None,
-                };
+                let current = CurrentWrites::new(step.number, shape_of(step.kind), 1);
                 let mut tasks =
                     self.reader_tasks(step, read, keys, Some(current), &open_session)?;
-
-                // The only writer has the whole rate.
-                let per_s = write_bytes_per_s as f64 / self.entry_bytes() as f64;
-                let schedule = Schedule::bursts(per_s, BURST);
-                let part = writer_part(step, 0, None);
-                tasks.push(self.writer_task(part, schedule, open_session()?)?);
+                tasks.push(self.paced_writer_task(step, write_bytes_per_s, open_session()?)?);
                 Ok(tasks)
             }
             KvStepKind::Mixed { mix, .. } => self.mixed_tasks(step, mix, &open_session),
             KvStepKind::MixGraph { .. } => self.graph_tasks(step, &open_session),
+
+            KvStepKind::Overwrite { .. } => {
+                self.writer_tasks(step, self.clients, None, &open_session)
+            }
             KvStepKind::OverwriteSome { writes } => {
                 self.writer_tasks(step, self.clients, Some(writes), &open_session)
             }
@@ -196,10 +177,39 @@ impl Kv {
                 let clients = if is_alone { 1 } else { self.clients };
                 self.writer_tasks(step, clients, Some(deletes), &open_session)
             }
-            KvStepKind::Overwrite { .. } => {
-                self.writer_tasks(step, self.clients, None, &open_session)
-            }
         }
+    }
+
+    /// Returns the writer that loads all keys.
+    fn load_task<S: KeyValueSession>(
+        &self,
+        step: &KvStep,
+        load: Load,
+        mut session: S,
+    ) -> Result<Task, Error> {
+        session.set_durability(Durability::None);
+
+        let part = WriterPart {
+            load: Some(load),
+            change: Change::Put,
+            shape: KeyShape::InOrder,
+            step: step.number,
+            writer: 0,
+            quota: Some(self.plan.keys),
+        };
+        self.writer_task(part, Schedule::Closed, session)
+    }
+
+    /// Returns the only writer beside readers, which has the whole rate.
+    fn paced_writer_task<S: KeyValueSession>(
+        &self,
+        step: &KvStep,
+        write_bytes_per_s: u64,
+        session: S,
+    ) -> Result<Task, Error> {
+        let per_s = write_bytes_per_s as f64 / self.entry_bytes() as f64;
+        let part = writer_part(step, 0, None);
+        self.writer_task(part, Schedule::bursts(per_s, BURST), session)
     }
 
     /// Returns a writer for each of `clients`. They write `quota` times together, or until the step
@@ -230,26 +240,17 @@ impl Kv {
         connect: &impl Fn() -> Result<S, Error>,
     ) -> Result<Vec<Task>, Error> {
         let current = CurrentWrites {
-            step: step.number,
-            shape: KeyShape::Scrambled,
-            writers: self.clients,
             first_new: (mix.write == KvMixWrite::Insert).then_some(self.end_key),
+            ..CurrentWrites::new(step.number, shape_of(step.kind), self.clients)
         };
         let before = RowNumbers { next: self.end_key, unused: Vec::new() };
         let numbers = Arc::new(SharedNumbers::new(&before, self.clients));
 
         let mut tasks = Vec::new();
         for client in 0..self.clients {
-            let path = [step.number.into(), client.into(), READS];
-            let part = MixedPart {
-                mix,
-                step: step.number,
-                client,
-                random: Random::stream(self.seed, &path),
-                numbers: ClientNumbers::new(&numbers, &before, client),
-            };
-            let verifier = self.verifier(Some(current));
-            let program = Box::new(MixedClient::new(connect()?, part, verifier));
+            let part = self.client_part(step, client, current);
+            let numbers = ClientNumbers::new(&numbers, &before, client);
+            let program = Box::new(MixedClient::new(connect()?, part, mix, numbers));
             tasks.push(Task::new(client, mix_kinds(mix)[0], Schedule::Closed, program)?);
         }
         Ok(tasks)
@@ -261,22 +262,16 @@ impl Kv {
         step: &KvStep,
         connect: &impl Fn() -> Result<S, Error>,
     ) -> Result<Vec<Task>, Error> {
-        let current = CurrentWrites {
-            step: step.number,
-            shape: KeyShape::Graph,
-            writers: self.clients,
-            first_new: None,
-        };
+        let current = CurrentWrites::new(step.number, shape_of(step.kind), self.clients);
         let graph = self.data.graph_of(step.number);
         let graph =
             graph.ok_or_else(|| Error::new(ErrorClass::Other, "the plan has no such step"))?;
 
         let mut tasks = Vec::new();
         for client in 0..self.clients {
-            let random = Random::stream(self.seed, &[step.number.into(), client.into(), READS]);
-            let (verifier, part) = (self.verifier(Some(current)), [step.number, client]);
-            let program = GraphClient::new(connect()?, graph, part, random, verifier);
-            tasks.push(Task::new(client, GRAPH_KINDS[0], Schedule::Closed, Box::new(program))?);
+            let part = self.client_part(step, client, current);
+            let program = Box::new(GraphClient::new(connect()?, part, graph));
+            tasks.push(Task::new(client, GRAPH_KINDS[0], Schedule::Closed, program)?);
         }
         Ok(tasks)
     }
@@ -300,13 +295,27 @@ impl Kv {
     ) -> Result<Vec<Task>, Error> {
         let mut tasks = Vec::new();
         for client in 0..self.clients {
-            let path = [step.number.into(), client.into(), READS];
-            let random = Random::stream(self.seed, &path);
+            let random = self.reads_of(step, client);
             let verifier = self.verifier(current);
             let reader = Reader::new(connect()?, &self.plan, read, keys, random, verifier);
             tasks.push(Task::new(client, read_kind(read), Schedule::Closed, Box::new(reader))?);
         }
         Ok(tasks)
+    }
+
+    /// Returns the part of a client that reads and writes. `current` are the writes of all clients.
+    fn client_part(&self, step: &KvStep, client: u32, current: CurrentWrites) -> ClientPart {
+        ClientPart {
+            step: step.number,
+            client,
+            random: self.reads_of(step, client),
+            verifier: self.verifier(Some(current)),
+        }
+    }
+
+    /// Returns the stream from which a client chooses what to read.
+    fn reads_of(&self, step: &KvStep, client: u32) -> Random {
+        Random::stream(self.seed, &[step.number.into(), client.into(), READS])
     }
 
     /// Returns the verifier of a connection. `current` are the writes of the step, if it has any.

@@ -62,6 +62,15 @@ pub(super) enum Load {
     Files,
 }
 
+/// The part of a step that one client has, which reads and writes.
+pub(super) struct ClientPart {
+    pub(super) step: u32,
+    /// The number of the client.
+    pub(super) client: u32,
+    pub(super) random: Random,
+    pub(super) verifier: ReadVerifier,
+}
+
 /// The work of one writer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WriterPart {

@@ -61,6 +61,15 @@ pub(super) struct VerifiedScan<'a> {
     pub(super) sampled: Option<u64>,
 }
 
+/// An entry that a scan returned.
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    key: &'a [u8],
+    value: &'a [u8],
+    /// The value is compared with what was written.
+    is_sampled: bool,
+}
+
 /// The place of a scan among the keys that it should find. Numbers that are not below the end of the
 /// keys stand for no key, also those that wrapped around below 0.
 #[derive(Clone, Copy, Debug)]
@@ -205,7 +214,8 @@ impl ReadVerifier {
         let (mut index, mut rows) = (0, 0);
         let mut place = self.seek(number, direction);
         let scanned = session.scan(scan, |key, value| {
-            rows += u64::from(self.check_entry(&mut place, key, value, index == sampled));
+            let entry = Entry { key, value, is_sampled: index == sampled };
+            rows += u64::from(self.check_entry(&mut place, entry));
             index += 1;
         })?;
 
@@ -253,36 +263,26 @@ impl ReadVerifier {
     /// usual entry is judged by its number and sizes alone, which is fast. Returns whether the entry
     /// is right.
     #[inline]
-    fn check_entry(
-        &mut self,
-        place: &mut ScanPlace,
-        key: &[u8],
-        value: &[u8],
-        is_sampled: bool,
-    ) -> bool {
+    fn check_entry(&mut self, place: &mut ScanPlace, entry: Entry<'_>) -> bool {
         let next = place.next;
-        if data::number_of(key) == Some(next)
+        let is_usual = data::number_of(entry.key) == Some(next)
             && next < self.end_key
-            && key.len() == self.data.key_size
-            && self.has_right_size(value)
-            && !is_sampled
-        {
+            && entry.key.len() == self.data.key_size
+            && self.has_right_size(entry.value)
+            && !entry.is_sampled;
+        if is_usual {
             self.pass(place, next);
             return true;
         }
-        self.check_unusual_entry(place, key, value, is_sampled)
+        self.check_unusual_entry(place, entry)
     }
 
-    fn check_unusual_entry(
-        &mut self,
-        place: &mut ScanPlace,
-        key: &[u8],
-        value: &[u8],
-        is_sampled: bool,
-    ) -> bool {
+    /// Checks an entry that is sampled, or is not the next key with a value of the usual size.
+    fn check_unusual_entry(&mut self, place: &mut ScanPlace, entry: Entry<'_>) -> bool {
         let expected = self.expected(*place);
         let wanted = expected.unwrap_or(place.from);
-        let number = data::number_of(key).filter(|number| self.data.is_key(*number, key));
+        let number = data::number_of(entry.key);
+        let number = number.filter(|number| self.data.is_key(*number, entry.key));
         let Some(number) = number.filter(|_| !place.is_at_end()) else {
             return self.record_fault(wanted, Fault::OutOfPlace);
         };
@@ -298,7 +298,7 @@ impl ReadVerifier {
         self.pass(place, number);
         match skipped {
             Some(skipped) => self.record_fault(skipped, Fault::OutOfPlace),
-            None => self.check_value(number, Some(value), is_sampled),
+            None => self.check_value(number, Some(entry.value), entry.is_sampled),
         }
     }
 
