@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use crate::reading::context::{Context, Field, Section, ValueKind};
 use crate::reading::quantity::Quantity;
 use crate::reading::value_kinds::Flag;
-use crate::spec::{Kv, KvDelete, KvKeys, KvMix, KvRead, KvStep, KvStepKind, KvWrite};
+use crate::spec::{Kv, KvDelete, KvGraph, KvKeys, KvMix, KvRead, KvStep, KvStepKind, KvWrite};
 use crate::text::tree::Node;
 use crate::text::wording::{code, quoted};
 use crate::workloads::step::{self, StepKind, StepNames};
@@ -152,7 +152,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     let names = step::names(cx, section, &());
     let defaults = Defaults { keys, write_rate, read_time, read_write_time, read_keys };
     kv.steps = step::steps(cx, section, &names, &(), |cx, name, number, section| {
-        let kind = step(cx, name.kind, section, &defaults);
+        let kind = step(&mut StepOptions { cx, section, defaults: &defaults }, name.kind);
         let is_synced =
             kind.may_sync() && cx.inherited(section, "sync", &Flag, &sync, sync.value).value;
         KvStep { number, name: name.name.clone(), kind, sync: is_synced }
@@ -205,73 +205,102 @@ impl ValueKind for KeysKind {
     }
 }
 
-/// Reads the work of a step from its name, its table and the workload.
-fn step(
-    cx: &mut Context<'_>,
-    kind: Kind,
-    section: &mut Section,
-    defaults: &Defaults,
-) -> KvStepKind {
-    let time = |cx: &mut Context<'_>, section: &mut Section, from: &Field<Duration>| {
-        let kind = Quantity::time(step::TIME_MIN..=TIME_MAX);
-        cx.inherited(section, "time", &kind, from, from.value).value
-    };
-    let read_keys = |cx: &mut Context<'_>, section: &mut Section| {
-        let from = &defaults.read_keys;
-        cx.inherited(section, "read-keys", &KeysKind, from, from.value).value
-    };
-
+/// Reads the work of a step from its name, its table and the workload. Options are listed in the
+/// order in which they are read.
+fn step(options: &mut StepOptions<'_, '_>, kind: Kind) -> KvStepKind {
     match kind {
         Kind::FillSeq => KvStepKind::FillSeq,
         Kind::FillSst => KvStepKind::FillSst,
         Kind::Drain => KvStepKind::Drain,
         Kind::Flush => KvStepKind::Flush,
-        Kind::Read(read) => {
-            let time = time(cx, section, &defaults.read_time);
-            KvStepKind::Read { read, keys: read_keys(cx, section), time }
-        }
-        Kind::ReadWhileWriting(read, write) => {
-            let time = time(cx, section, &defaults.read_write_time);
-            let (kind, from) = (Quantity::byte_rate(), &defaults.write_rate);
-            let rate = cx.inherited(section, "write-rate", &kind, from, from.value);
-            let keys = read_keys(cx, section);
-            let write_bytes_per_s = rate.value;
-            KvStepKind::ReadWhileWriting { read, keys, write, write_bytes_per_s, time }
-        }
-        Kind::OverwriteSome => {
-            let (kind, keys) = (Quantity::count(1..=KEYS_MAX), &defaults.keys);
-            let some = (keys.value / SOME_DIVISOR).max(1);
-            let writes = cx.inherited(section, "writes", &kind, keys, some).value;
-            KvStepKind::OverwriteSome { writes }
-        }
-        Kind::Delete(delete) => {
-            let keys = &defaults.keys;
-            let (mut delete, mut some, mut most) = (delete, keys.value / SOME_DIVISOR, KEYS_MAX);
-            match &mut delete {
-                // No key is deleted twice.
-                KvDelete::InOrder => most = keys.value,
-                KvDelete::Random => {}
-                KvDelete::Range { width } => {
-                    let kind = Quantity::count(RANGE_WIDTHS);
-                    *width = cx.value(section, "range-width", &kind, *width);
-                    some /= u64::from(*width);
-                }
-            }
 
-            let kind = Quantity::count(1..=most);
-            let deletes = cx.inherited(section, "deletes", &kind, keys, some.max(1)).value;
-            KvStepKind::Delete { delete, deletes }
+        Kind::Read(read) => {
+            KvStepKind::Read { read, time: options.read_time(), keys: options.read_keys() }
         }
-        Kind::Mixed(mix) => {
-            KvStepKind::Mixed { mix, time: time(cx, section, &defaults.read_write_time) }
-        }
+        Kind::ReadWhileWriting(read, write) => KvStepKind::ReadWhileWriting {
+            read,
+            write,
+            time: options.read_write_time(),
+            write_bytes_per_s: options.write_bytes_per_s(),
+            keys: options.read_keys(),
+        },
+
+        Kind::OverwriteSome => KvStepKind::OverwriteSome { writes: options.writes() },
+        Kind::Overwrite(write) => KvStepKind::Overwrite { write, time: options.read_write_time() },
+        Kind::Delete(delete) => options.deletes(delete),
+
+        Kind::Mixed(mix) => KvStepKind::Mixed { mix, time: options.read_write_time() },
         Kind::MixGraph => {
-            let graph = graph::read(cx, section, &defaults.keys);
-            KvStepKind::MixGraph { graph, time: time(cx, section, &defaults.read_write_time) }
+            KvStepKind::MixGraph { graph: options.graph(), time: options.read_write_time() }
         }
-        Kind::Overwrite(write) => {
-            KvStepKind::Overwrite { write, time: time(cx, section, &defaults.read_write_time) }
+    }
+}
+
+/// Reads the options of one step.
+struct StepOptions<'s, 'c> {
+    cx: &'s mut Context<'c>,
+    section: &'s mut Section,
+    defaults: &'s Defaults,
+}
+
+impl StepOptions<'_, '_> {
+    /// Reads how long a step runs that only reads.
+    fn read_time(&mut self) -> Duration {
+        self.time(&self.defaults.read_time)
+    }
+
+    /// Reads how long a step runs that writes.
+    fn read_write_time(&mut self) -> Duration {
+        self.time(&self.defaults.read_write_time)
+    }
+
+    fn time(&mut self, usual: &Field<Duration>) -> Duration {
+        let kind = Quantity::time(step::TIME_MIN..=TIME_MAX);
+        self.cx.inherited(self.section, "time", &kind, usual, usual.value).value
+    }
+
+    fn read_keys(&mut self) -> KvKeys {
+        let usual = &self.defaults.read_keys;
+        self.cx.inherited(self.section, "read-keys", &KeysKind, usual, usual.value).value
+    }
+
+    fn write_bytes_per_s(&mut self) -> u64 {
+        let usual = &self.defaults.write_rate;
+        let kind = Quantity::byte_rate();
+        self.cx.inherited(self.section, "write-rate", &kind, usual, usual.value).value
+    }
+
+    /// Reads how many keys `overwritesome` overwrites.
+    fn writes(&mut self) -> u64 {
+        let keys = &self.defaults.keys;
+        let usual = (keys.value / SOME_DIVISOR).max(1);
+        let kind = Quantity::count(1..=KEYS_MAX);
+        self.cx.inherited(self.section, "writes", &kind, keys, usual).value
+    }
+
+    /// Reads how many keys or ranges a step deletes, and how wide the ranges are.
+    fn deletes(&mut self, mut delete: KvDelete) -> KvStepKind {
+        let keys = &self.defaults.keys;
+        let mut usual = keys.value / SOME_DIVISOR;
+        let mut most = KEYS_MAX;
+        match &mut delete {
+            // No key is deleted twice.
+            KvDelete::InOrder => most = keys.value,
+            KvDelete::Random => {}
+            KvDelete::Range { width } => {
+                let kind = Quantity::count(RANGE_WIDTHS);
+                *width = self.cx.value(self.section, "range-width", &kind, *width);
+                usual /= u64::from(*width);
+            }
         }
+
+        let kind = Quantity::count(1..=most);
+        let deletes = self.cx.inherited(self.section, "deletes", &kind, keys, usual.max(1)).value;
+        KvStepKind::Delete { delete, deletes }
+    }
+
+    fn graph(&mut self) -> KvGraph {
+        graph::read(self.cx, self.section, &self.defaults.keys)
     }
 }
 
