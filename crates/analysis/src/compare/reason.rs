@@ -207,13 +207,20 @@ impl fmt::Display for Reason {
                 let said = RepeatNames::of(&[self]).and_then(|repeats| self.about(&repeats));
                 f.write_str(&said.unwrap_or_default())
             }
+
+            // There is no figure, or no ratio of two.
+            Self::NoStep { target } => write!(f, "{target} does not have the step"),
+            Self::NotApplicable { target } => write!(f, "{target}: not applicable"),
             Self::NoTypicalTurn => f.write_str(
                 "one of the two did nothing in a fifth of its turns or more, so no turn is typical",
             ),
-            Self::NoStep { target } => write!(f, "{target} does not have the step"),
-            Self::NotApplicable { target } => write!(f, "{target}: not applicable"),
             Self::AllZero => f.write_str("all repeats of both targets are zero"),
             Self::NotAboveZero => f.write_str("not above zero in every repeat: there is no ratio"),
+            Self::NoRatioToBound => f.write_str(
+                "a value or the bound is not above zero, so every repeat counts by itself",
+            ),
+
+            // The ratio has no interval, or a wide one.
             Self::OneRepeat { target } => write!(f, "{target} has one repeat that counts"),
             Self::OtherRuns { run_count } => write!(
                 f,
@@ -226,6 +233,8 @@ impl fmt::Display for Reason {
                 "the ratio differs between machines, so the interval rests on {machine_count} machines, not on {}",
                 counted(*repeat_count, "repeat")
             ),
+
+            // The figures say less than they seem to.
             Self::TooCoarse { metric } => f.write_str(too_coarse(metric)),
             Self::Apart { above, below, repeat_count } => {
                 write!(f, "all {repeat_count} repeats of {above} are above all of {below}")
@@ -237,9 +246,6 @@ impl fmt::Display for Reason {
                 targets.join(" and ")
             ),
             Self::OtherTree(difference) => difference.fmt(f),
-            Self::NoRatioToBound => f.write_str(
-                "a value or the bound is not above zero, so every repeat counts by itself",
-            ),
         }
     }
 }
@@ -274,6 +280,14 @@ fn too_coarse(metric: &str) -> &'static str {
     }
 }
 
+/// The note on targets with a single repeat.
+const SINGLE_RUN: &str =
+    "a single run has no interval: the seconds of a run are not independent repeats";
+
+/// The note on repeats that were added until enough was known.
+const OPEN_ENDED: &str = "repeats were added while earlier ones could be seen: intervals hold at any time, and are \
+    wider than those of a number of repeats that was chosen in advance";
+
 /// The note on repeats that were added until the time was up.
 const TIME_UP: &str = "repeats were added until the time was up: intervals are a little wider than those of a number of \
     repeats that was chosen in advance, because the looks before had a part of the error rate";
@@ -281,6 +295,14 @@ const TIME_UP: &str = "repeats were added until the time was up: intervals are a
 /// The note on small changes between two builds.
 const LAYOUT: &str = "two builds of one source can differ by 2 % in speed, because their code lies elsewhere in memory: \
     a change that small need not be one of the source";
+
+/// The note on a drift that the order of repeats can't show.
+const HIDDEN_DRIFT: &str = "each run or invocation has only one repeat, so whatever the machine does in each of them \
+    again, such as slowing down from the start, counts as a change";
+
+/// The note on a design whose targets have one repeat each.
+const SINGLE_REPEAT_OF_DESIGN: &str = "each target was measured once, so intervals assume that most factors have no \
+    effect; with two repeats or more they rest on the noise of repeats";
 
 /// A remark on all comparisons together.
 #[derive(Clone, Debug, PartialEq)]
@@ -355,44 +377,40 @@ fn what_intervals_hold_for(are_repeats_alike: bool) -> &'static str {
     }
 }
 
+/// Returns what looks like a change of the target if base and target did not take turns.
+fn changes_of_others(has_several_machines: bool) -> &'static str {
+    if has_several_machines {
+        "changes of the machine, and differences between machines, look"
+    } else {
+        "changes of the machine look"
+    }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            // Too little was measured, or in the wrong order.
             Self::NoBase { base } => write!(
                 f,
                 "no result of the base {base} is valid, so there is nothing to compare with"
             ),
-            Self::SingleRun => f.write_str(
-                "a single run has no interval: the seconds of a run are not independent repeats",
+            Self::SingleRun => f.write_str(SINGLE_RUN),
+            Self::NotInTurns { has_several_machines } => write!(
+                f,
+                "where base and target did not take turns, or too few of their repeats are pairs, {} like changes of the \
+                 target",
+                changes_of_others(*has_several_machines)
             ),
-            Self::NotInTurns { has_several_machines } => {
-                let changes = if *has_several_machines {
-                    "changes of the machine, and differences between machines, look"
-                } else {
-                    "changes of the machine look"
-                };
-                write!(
-                    f,
-                    "where base and target did not take turns, or too few of their repeats are pairs, {changes} like \
-                     changes of the target"
-                )
-            }
             Self::FewRepeats { fewest } => write!(
                 f,
                 "with {fewest} repeats, a few bursts of noise can look like a change: use at least {REPEATS_ADVISED}"
             ),
-
-            Self::OpenEnded => f.write_str(
-                "repeats were added while earlier ones could be seen: intervals hold at any time, and are wider than \
-                 those of a number of repeats that was chosen in advance",
-            ),
-            Self::TimeUp => f.write_str(TIME_UP),
+            Self::HiddenDrift => f.write_str(HIDDEN_DRIFT),
             Self::Layout => f.write_str(LAYOUT),
-            Self::HiddenDrift => f.write_str(
-                "each run or invocation has only one repeat, so whatever the machine does in each of them again, such as \
-                 slowing down from the start, counts as a change",
-            ),
 
+            // How sure the verdicts are.
+            Self::OpenEnded => f.write_str(OPEN_ENDED),
+            Self::TimeUp => f.write_str(TIME_UP),
             Self::Family { family, comparison_count, shown_count, level_min, level_max } => write!(
                 f,
                 "{} of {family}: {}; the confidence of each interval is {}, and 90% where it shows \
@@ -402,6 +420,7 @@ impl fmt::Display for Note {
                 confidence(*level_min, *level_max),
             ),
 
+            // Where the databases came from.
             Self::SharedLoads { cell_count, of, are_repeats_alike } => write!(
                 f,
                 "{cell_count} of {of} cells began with a copy of a database that another cell had loaded, and did not load: {}",
@@ -416,13 +435,11 @@ impl fmt::Display for Note {
                 write!(f, "the start took {:.1} to {:.1} s", open_s[0], open_s[1])
             }
 
+            // Effects of factors, and their interactions.
+            Self::SingleRepeatOfDesign => f.write_str(SINGLE_REPEAT_OF_DESIGN),
             Self::DesignInteractions { family, comparison_count, shown_count } => write!(
                 f,
                 "interactions of factors on {family}: {shown_count} of {comparison_count} are shown"
-            ),
-            Self::SingleRepeatOfDesign => f.write_str(
-                "each target was measured once, so intervals assume that most factors have no effect; with two repeats or \
-                 more they rest on the noise of repeats",
             ),
             Self::Interactions { family, comparison_count, shown_count } => write!(
                 f,

@@ -92,34 +92,40 @@ impl CellOfRun<'_> {
     fn recorded_facts(&self, reader: &StepReader) -> Row {
         let (step, cell) = (reader.step(), self.cell);
         Row {
+            // The cell, and what it ran on.
             run: self.run,
             cell: cell.key.clone(),
             build: cell.build.clone(),
             config: cell.config.clone(),
             engine: cell.engine.clone(),
             engine_version: cell.engine_version.clone(),
+            fsync_us: fsync_us(self.record, cell),
+            read_limits: read_limits(self.record, cell),
+
+            // What the step was to do.
             workload: cell.workload.clone(),
             step: step.name.clone(),
             kind: step.kind,
+            group: step.group.clone(),
+            alone: self.alone(step),
+            reported: !step.unreported,
             main_op: step.main_operation().map(str::to_owned),
             roles: roles(step),
             queries_per_event: step.queries_per_event,
             per_minute: step.per_minute.clone(),
-            group: step.group.clone(),
-            reported: !step.unreported,
-            status: step.status,
-            seconds: step.elapsed_ns as f64 / 1e9,
-            turns: step.turns,
-            damaged: reader.state() == StepState::Damaged,
-            ranks: step.ranks.iter().map(RankFigures::new).collect(),
             homes: step.homes.clone(),
             pauses: step.pauses.clone(),
+
+            // How it went.
+            status: step.status,
+            damaged: reader.state() == StepState::Damaged,
+            seconds: step.elapsed_ns as f64 / 1e9,
+            turns: step.turns,
+            ranks: step.ranks.iter().map(RankFigures::new).collect(),
             plans: step.plans.clone(),
             commands: step.commands.clone(),
             work_counters: work_counters(step),
-            fsync_us: fsync_us(self.record, cell),
-            alone: self.alone(step),
-            read_limits: read_limits(self.record, cell),
+
             ..Row::default()
         }
     }
