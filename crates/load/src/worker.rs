@@ -106,27 +106,31 @@ struct OpTimes {
 }
 
 impl<C: Clock> Worker<'_, C> {
+    /// Sends the program's operations from the start of the step to its end, and counts them.
     pub(crate) fn work(&mut self, program: &mut dyn Program) -> WorkerReport {
-        let mut report = WorkerReport::default();
-        let mut index = 0_u64;
-        let mut second_end_ns = SECOND_NS;
-
         program.begin();
         self.clock.sleep_until(self.start_at);
+
         let first_ns = self.schedule.due_ns(0).unwrap_or(0);
-        report.started_ns = first_ns;
-        report.ended_ns = first_ns;
+        let mut report =
+            WorkerReport { started_ns: first_ns, ended_ns: first_ns, ..WorkerReport::default() };
 
         let scheduled_kinds = program.shares().len();
         let is_paused = self.schedule == Schedule::Paused;
+        // The next operation of the schedule.
+        let mut index = 0_u64;
+        let mut second_end_ns = SECOND_NS;
         let mut was_late = false;
+
         while !self.shared.halt.load(Relaxed) {
             self.pass_gate(program.kinds(), !is_paused);
+
             let mut due_ns = self.schedule.due_ns(index);
             if self.is_after_deadline(due_ns) {
                 break;
             }
 
+            // Before the operation is due, so that its preparation delays nothing.
             let kind = match program.prepare() {
                 Next::Ready(kind) => kind,
                 Next::Done => break,
@@ -139,6 +143,7 @@ impl<C: Clock> Worker<'_, C> {
                     continue;
                 }
             };
+
             if is_paused {
                 // Only now is it known which operation comes next, and how long before it the
                 // client waits.
@@ -147,12 +152,14 @@ impl<C: Clock> Worker<'_, C> {
                     break;
                 }
             }
+
             if let Some(due_ns) = due_ns {
                 if !self.wait_until(due_ns, program.kinds()) {
                     break;
                 }
                 program.on_due();
             }
+
             let sent_ns = self.elapsed_ns();
             if let (Some(_), Some(deadline_ns)) = (due_ns, self.deadline_ns)
                 && sent_ns >= deadline_ns
@@ -165,6 +172,7 @@ impl<C: Clock> Worker<'_, C> {
             // Kinds without a schedule come before the operation that is due.
             index += u64::from(kind < scheduled_kinds);
             self.lap.tallies[kind].sent += 1;
+
             let result = self.execute(program, kind, sent_ns);
             let done_ns = self.elapsed_ns();
             report.ended_ns = done_ns;
@@ -173,19 +181,23 @@ impl<C: Clock> Worker<'_, C> {
             if done_ns > second_end_ns {
                 second_end_ns = self.hand_over(done_ns, &mut report);
             }
+
             let can_continue = self.count(kind, result, OpTimes { due_ns, sent_ns, done_ns });
             if !can_continue || due_ns.is_none() && self.is_over(done_ns) {
                 break;
             }
         }
 
-        if is_paused {
-            report.skipped = u64::from(was_late);
-        } else if let Some(deadline_ns) = self.deadline_ns {
-            report.skipped = self.schedule.due_before(deadline_ns).saturating_sub(index);
-        }
+        report.skipped = if is_paused { u64::from(was_late) } else { self.skipped_from(index) };
         self.hand_over(report.ended_ns, &mut report);
         report
+    }
+
+    /// Returns the number of operations that are due before the step's time is up, from the one with
+    /// this index on.
+    fn skipped_from(&self, index: u64) -> u64 {
+        self.deadline_ns
+            .map_or(0, |deadline_ns| self.schedule.due_before(deadline_ns).saturating_sub(index))
     }
 
     /// Executes the prepared operation, which was sent at `sent_ns`, and retries it if that may help.
