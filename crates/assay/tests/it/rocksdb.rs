@@ -180,38 +180,6 @@ fn each_library_runs_the_whole_sequence_and_is_checked() {
 }
 
 #[test]
-fn the_mixes_of_ycsb_run_on_each_library_and_are_checked() {
-    let Some((place, libraries)) = place_with_libraries() else {
-        return;
-    };
-
-    let steps = [
-        "fillseq", "flush", "ycsb_a", "ycsb_b", "ycsb_c", "ycsb_f", "ycsb_d", "ycsb_e", "fwdrange",
-    ];
-    let plan = sequence(20_000, &steps, "verify-share = 1.0") + &builds(&libraries);
-    let ended = place.run(&plan, &[]).expect_code(0);
-    let shown = Shown::read(&place, &ended.run_directory());
-    shown.assert_all_valid();
-
-    for library in 0..libraries.len() {
-        let target = format!("b{library}.small");
-        for (step, read, write) in [
-            ("ycsb_a", "get", "put"),
-            ("ycsb_f", "get", "read_modify_write"),
-            ("ycsb_d", "get", "put"),
-            ("ycsb_e", "scan", "put"),
-        ] {
-            let row = shown.row(&target, step);
-            for kind in [read, write] {
-                let operations = &row["ops"][kind];
-                assert!(number(&operations["count"]) > 0.0, "{row}");
-                assert_eq!(operations["failed"], 0, "{row}");
-            }
-        }
-    }
-}
-
-#[test]
 fn the_insert_benchmark_runs_on_a_library_and_is_checked() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;

@@ -1,16 +1,46 @@
 //! Steps of the key-value sequence that are not in its usual list, on each library.
 
-use super::{
-    SMALL, WRITE_RATE, builds, cell, counter, json, place_with_libraries, sequence, setting,
-};
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::{WRITE_RATE, builds, cell, counter, json, place_with_libraries, sequence, setting};
+use crate::place::Place;
 use crate::show_json::{Shown, number};
+
+/// A run of one sequence on each library, whose steps are all valid.
+struct RunOnEach {
+    /// The folder of the run, which is removed at the end of the test.
+    _place: Place,
+    libraries: Vec<PathBuf>,
+    run: PathBuf,
+    shown: Shown,
+}
+
+impl RunOnEach {
+    /// Runs a plan without its builds. Returns `None` if no library is here: the test is skipped.
+    fn of(plan: &str) -> Option<Self> {
+        let (place, libraries) = place_with_libraries()?;
+        let ended = place.run(&(plan.to_owned() + &builds(&libraries)), &[]).expect_code(0);
+        let run = ended.run_directory();
+        let shown = Shown::read(&place, &run);
+        shown.assert_all_valid();
+        Some(Self { _place: place, libraries, run, shown })
+    }
+
+    /// Returns the target of each library.
+    fn targets(&self) -> impl Iterator<Item = String> {
+        (0..self.libraries.len()).map(|library| format!("b{library}.small"))
+    }
+
+    /// Returns what a target recorded of a step, with its number before its name: `01-fillseq`.
+    fn step(&self, target: &str, directory: &str) -> Value {
+        json(&cell(&self.run, target).join("steps").join(directory).join("step.json"))
+    }
+}
 
 #[test]
 fn deleted_keys_stay_deleted_on_each_library() {
-    let Some((place, libraries)) = place_with_libraries() else {
-        return;
-    };
-
     let steps = [
         "fillseq",
         "deleteseq",
@@ -31,25 +61,22 @@ fn deleted_keys_stay_deleted_on_each_library() {
         "fwdrange.3",
     ];
     let more = format!("{WRITE_RATE}\nverify-share = 1.0\nstep.deleterandom.deletes = 9000");
-    let plan = sequence(20_000, &steps, &more) + &builds(&libraries);
-    let ended = place.run(&plan, &[]).expect_code(0);
-    let run = ended.run_directory();
-    let shown = Shown::read(&place, &run);
-    shown.assert_all_valid();
+    let Some(ran) = RunOnEach::of(&sequence(20_000, &steps, &more)) else {
+        return;
+    };
 
-    for library in 0..libraries.len() {
-        let target = format!("b{library}.small");
+    for target in ran.targets() {
         for (step, kind, deletes) in [
             ("deleteseq", "delete", 2000),
             ("deleterandom", "delete", 9000),
             ("deleterange", "delete_range", 20),
         ] {
-            let operations = &shown.row(&target, step)["ops"][kind];
+            let operations = &ran.shown.row(&target, step)["ops"][kind];
             assert_eq!((&operations["count"], &operations["failed"]), (&deletes.into(), &0.into()));
         }
 
         // Of 20000 keys, a tenth and 9000 random ones leave 0.9 * e^-0.45.
-        let step = json(&cell(&run, &target).join("steps/03-deleterandom/step.json"));
+        let step = ran.step(&target, "03-deleterandom");
         let counted = &step["checks"][0];
         let left: u32 = counted["found"].as_str().unwrap().parse().unwrap();
         assert!(counted["what"] == "keys" && (11_300..11_700).contains(&left), "{counted}");
@@ -58,10 +85,6 @@ fn deleted_keys_stay_deleted_on_each_library() {
 
 #[test]
 fn values_are_merged_on_each_library() {
-    let Some((place, libraries)) = place_with_libraries() else {
-        return;
-    };
-
     let steps = [
         "fillseq",
         "mergerandom",
@@ -75,28 +98,31 @@ fn values_are_merged_on_each_library() {
         "multireadrandom",
     ];
     let more = format!("{WRITE_RATE}\nverify-share = 1.0\nread-keys = \"zipfian(0.99)\"");
-    let plan = sequence(5_000, &steps, &more) + &builds(&libraries);
-    let ended = place.run(&plan, &[]).expect_code(0);
-    let run = ended.run_directory();
-    let shown = Shown::read(&place, &run);
-    shown.assert_all_valid();
+    let Some(ran) = RunOnEach::of(&sequence(5_000, &steps, &more)) else {
+        return;
+    };
 
-    for library in 0..libraries.len() {
-        let target = format!("b{library}.small");
+    for target in ran.targets() {
         for step in ["mergerandom", "readwhilemerging"] {
-            let merges = &shown.row(&target, step)["ops"]["merge"];
+            let merges = &ran.shown.row(&target, step)["ops"]["merge"];
             assert!(number(&merges["count"]) > 0.0 && merges["failed"] == 0, "{merges}");
         }
-        let (operator, source) = setting(&cell(&run, &target), "[CFOptions] merge_operator");
+        let (operator, source) = setting(&cell(&ran.run, &target), "[CFOptions] merge_operator");
         assert!(operator.contains("PutOperator") && source == "config", "{operator}");
     }
+}
 
-    // Without such a step, the config's operator stays as it is; with one, another is refused.
-    let other = SMALL.to_owned() + "merge_operator = \"uint64add\"\n";
-    let plan = sequence(100, &["fillseq", "readrandom"], "") + &builds(&libraries[..1]);
-    place.run(&plan.replace(SMALL, &other), &[]).expect_code(0);
-    let plan = sequence(100, &["fillseq", "mergerandom"], "") + &builds(&libraries[..1]);
-    let ended = place.run(&plan.replace(SMALL, &other), &[]).expect_code(1);
+#[test]
+fn only_steps_that_merge_refuse_the_configs_own_operator() {
+    let Some((place, libraries)) = place_with_libraries() else {
+        return;
+    };
+
+    let builds = builds(&libraries[..1]) + "merge_operator = \"uint64add\"\n";
+    let without_merges = sequence(100, &["fillseq", "readrandom"], "") + &builds;
+    place.run(&without_merges, &[]).expect_code(0);
+    let with_merges = sequence(100, &["fillseq", "mergerandom"], "") + &builds;
+    let ended = place.run(&with_merges, &[]).expect_code(1);
     assert!(
         ended.stderr.contains("the steps that merge need the operator `put`"),
         "{}",
@@ -106,21 +132,16 @@ fn values_are_merged_on_each_library() {
 
 #[test]
 fn a_mixgraph_runs_on_each_library_and_is_checked() {
-    let Some((place, libraries)) = place_with_libraries() else {
-        return;
-    };
-
     let steps =
         ["fillseq", "flush", "mixgraph", "mixgraph.2", "fwdrange", "deleterandom", "mixgraph.3"];
     let more = "verify-share = 1.0\nstep.\"mixgraph.2\".model = \"all_random\"\n\
                 step.mixgraph.mix = [0.4, 0.3, 0.3]";
-    let plan = sequence(20_000, &steps, more) + &builds(&libraries);
-    let ended = place.run(&plan, &[]).expect_code(0);
-    let shown = Shown::read(&place, &ended.run_directory());
-    shown.assert_all_valid();
+    let Some(ran) = RunOnEach::of(&sequence(20_000, &steps, more)) else {
+        return;
+    };
 
-    for library in 0..libraries.len() {
-        let row = shown.row(&format!("b{library}.small"), "mixgraph");
+    for target in ran.targets() {
+        let row = ran.shown.row(&target, "mixgraph");
         let count = |kind: &str| {
             let operations = &row["ops"][kind];
             assert_eq!(operations["failed"], 0, "{row}");
@@ -138,27 +159,20 @@ fn a_mixgraph_runs_on_each_library_and_is_checked() {
 
 #[test]
 fn keys_are_loaded_through_files_on_each_library() {
-    let Some((place, libraries)) = place_with_libraries() else {
+    let steps = ["fillsst", "readrandom", "fwdrange", "overwrite", "deleterandom", "flush"];
+    let Some(ran) = RunOnEach::of(&sequence(20_000, &steps, "verify-share = 1.0")) else {
         return;
     };
 
-    let steps = ["fillsst", "readrandom", "fwdrange", "overwrite", "deleterandom", "flush"];
-    let plan = sequence(20_000, &steps, "verify-share = 1.0") + &builds(&libraries);
-    let ended = place.run(&plan, &[]).expect_code(0);
-    let run = ended.run_directory();
-    let shown = Shown::read(&place, &run);
-    shown.assert_all_valid();
-
-    for library in 0..libraries.len() {
-        let target = format!("b{library}.small");
-        let operations = &shown.row(&target, "fillsst")["ops"];
+    for target in ran.targets() {
+        let operations = &ran.shown.row(&target, "fillsst")["ops"];
         assert_eq!(
             (&operations["put"]["count"], &operations["ingest"]["count"]),
             (&20_000.into(), &1.into())
         );
 
         // The only file went to the last level.
-        let read = json(&cell(&run, &target).join("steps/02-readrandom/step.json"));
+        let read = ran.step(&target, "02-readrandom");
         let files = counter(&read, "counters_before", "level_file_count.6").map(number);
         assert_eq!(files, Some(1.0), "{target}");
     }
@@ -166,25 +180,47 @@ fn keys_are_loaded_through_files_on_each_library() {
 
 #[test]
 fn synchronous_writes_are_synced_one_by_one() {
-    let Some((place, libraries)) = place_with_libraries() else {
+    let steps = ["fillseq", "overwritesome", "overwritesome.sync", "deleterandom"];
+    let more = "step.\"overwritesome.sync\".sync = true\nstep.deleterandom.sync = true";
+    // Clients would share syncs.
+    let plan = sequence(1_000, &steps, more).replace("clients = [2]", "clients = [1]");
+    let Some(ran) = RunOnEach::of(&plan) else {
         return;
     };
 
-    let steps = ["fillseq", "overwritesome", "overwritesome.sync", "deleterandom"];
-    let more = "step.\"overwritesome.sync\".sync = true\nstep.deleterandom.sync = true";
-    let plan = sequence(1_000, &steps, more).replace("clients = [2]", "clients = [1]")
-        + &builds(&libraries);
-    let ended = place.run(&plan, &[]).expect_code(0);
-    let shown = Shown::read(&place, &ended.run_directory());
-    shown.assert_all_valid();
-
-    for library in 0..libraries.len() {
-        let target = format!("b{library}.small");
-        let syncs = |step| number(&shown.row(&target, step)["metrics"]["log_fsyncs_per_commit"]);
+    for target in ran.targets() {
+        let syncs =
+            |step| number(&ran.shown.row(&target, step)["metrics"]["log_fsyncs_per_commit"]);
         // The library rounds the number of syncs.
         assert!(syncs("overwritesome") < 0.1, "{}", syncs("overwritesome"));
         for step in ["overwritesome.sync", "deleterandom"] {
             assert!((0.9..=1.1).contains(&syncs(step)), "{step}: {}", syncs(step));
+        }
+    }
+}
+
+#[test]
+fn the_mixes_of_ycsb_run_on_each_library_and_are_checked() {
+    let steps = [
+        "fillseq", "flush", "ycsb_a", "ycsb_b", "ycsb_c", "ycsb_f", "ycsb_d", "ycsb_e", "fwdrange",
+    ];
+    let Some(ran) = RunOnEach::of(&sequence(20_000, &steps, "verify-share = 1.0")) else {
+        return;
+    };
+
+    for target in ran.targets() {
+        for (step, read, write) in [
+            ("ycsb_a", "get", "put"),
+            ("ycsb_f", "get", "read_modify_write"),
+            ("ycsb_d", "get", "put"),
+            ("ycsb_e", "scan", "put"),
+        ] {
+            let row = ran.shown.row(&target, step);
+            for kind in [read, write] {
+                let operations = &row["ops"][kind];
+                assert!(number(&operations["count"]) > 0.0, "{row}");
+                assert_eq!(operations["failed"], 0, "{row}");
+            }
         }
     }
 }
