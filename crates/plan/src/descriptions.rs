@@ -115,14 +115,11 @@ descriptions! {
                 `assay run --alone STEP` sets this key";
         "disk-floor" or "`false`"
             => "measure what the disk of the databases can do for a program alone, before the first \
-                cell and after the last: random reads of 4, 8 and 16 KiB at each number of \
-                `clients`, and `fdatasync` calls. `io_efficiency` and `fsync_efficiency` \
-                ([metrics.md](metrics.md#the-floor-of-the-disk)) compare steps with it";
+                cell and after the last ([metrics.md](metrics.md#the-floor-of-the-disk))";
         "system-calls" or "`\"off\"`"
             => "the engine's system calls that each measured step counts by kind \
                 ([metrics.md](metrics.md#system-calls)): `\"syncs\"` such as `fdatasync`, \
-                `\"common\"`, or `\"all\"`. Each kind makes the engine slower, and both sides \
-                of a comparison alike. Counting needs root";
+                `\"common\"`, or `\"all\"`. Counting needs root, and makes the engine slower";
         "server-timeout"
             => "how long a server may take to start, and to stop";
         "server-user" or "`postgres` or `mysql`, else the owner of the data directory, else `nobody`"
@@ -331,10 +328,9 @@ descriptions! {
             => "transactions per second and client, open loop; or `\"70 % of max\"`, a share of the \
                 [highest rate](transactions.md#a-share-of-the-highest-rate)";
         "max" or "what Assay measures"
-            => "the highest rate of all clients together, of which `rate` is a share: one for all \
-                numbers of clients, or `{ 1 = \"2k\", 8 = \"9k\" }`. For other numbers of clients, Assay measures it first";
+            => "as above";
         "measured-max" or "none"
-            => "what Assay measured, in the plan that a run records";
+            => "as above";
         "think" "keying"
             => "how long a client waits after (`think`) and before (`keying`) each transaction, as a \
                 [terminal](transactions.md#terminals) does: one time for all, or `{ NAME = \"12s\" }`";
