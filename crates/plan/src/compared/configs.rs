@@ -80,6 +80,24 @@ pub(crate) struct WrittenConfig {
     reads_replicas: Option<bool>,
 }
 
+impl WrittenConfig {
+    /// Returns a config that sets nothing else.
+    fn new(own: Config, place: Place) -> Self {
+        Self {
+            own,
+            place,
+            extends: None,
+            skips_unknown_options: None,
+            statistics: None,
+            durability: None,
+            tls: None,
+            replicas: None,
+            logical_replication: None,
+            reads_replicas: None,
+        }
+    }
+}
+
 /// A config, with its place in the plan.
 #[derive(Clone, Debug)]
 pub(crate) struct DeclaredConfig {
@@ -152,6 +170,8 @@ fn read_written(cx: &mut Context<'_>, mut section: Section) -> Vec<WrittenConfig
     written
 }
 
+/// Reads one config, whose options are listed in the order in which they are read. Returns `None` if
+/// it has no valid name.
 fn config(
     cx: &mut Context<'_>,
     engine: Engine,
@@ -168,75 +188,68 @@ fn config(
             .help(format!("put it in a config: {header}"));
         return None;
     }
-
     let is_named = check_name(cx, "invalid name of a config", &name, place);
-    let facts = engine.facts();
 
-    let notes = cx.resolved.len();
+    let listed_before = cx.resolved.len();
     let section = &mut Section::of(cx, &path, entry.node)?;
+    let mut written = WrittenConfig::new(Config::new(&name, engine), place);
+
+    // What the config extends, and where it runs.
     let extends_at = section.place_of("extends");
     let extends = cx.given(section, "extends", &Line);
-    let mut own = Config::new(&name, engine);
-    own.files.extend(cx.given(section, "file", &Line));
-    own.limits = limits(cx, section);
+    written.extends = extends.map(|name| (name, extends_at));
+    written.own.files.extend(cx.given(section, "file", &Line));
+    written.own.limits = limits(cx, section);
 
-    let (mut replicas, mut logical_replication, mut reads_replicas) = (None, None, None);
+    // What only some engines have.
+    let facts = engine.facts();
     if facts.has_replicas {
-        replicas = cx.given(section, "replicas", &Quantity::count(0..=REPLICAS_MAX));
-        reads_replicas = cx.given(section, "reads", &READS);
-        if facts.has_logical_replication {
-            logical_replication = cx.given(section, "replication", &REPLICATION);
-        }
-
-        let replica_path = section.name_of("replica");
-        let replica_place = section.place_of("replica");
-        let table = cx.table(section, "replica");
-        let replica = &mut Section::new(&replica_path, table, replica_place);
-        own.replica_limits = limits(cx, replica);
-        own.replica_set = options(cx, engine, replica, "set");
-        replica.finish(cx);
+        read_replicas(cx, section, &mut written);
     }
-
-    let (mut skips_unknown_options, mut statistics) = (None, None);
-    let (mut durability, mut tls) = (None, None);
-
     if facts.is_server() {
-        tls = cx.given(section, "tls", &Flag);
+        written.tls = cx.given(section, "tls", &Flag);
     }
-
     if facts.interface == EngineInterface::Keys {
-        durability = cx.given(section, "durability", &Choice(Durability::NAMES));
+        written.durability = cx.given(section, "durability", &Choice(Durability::NAMES));
     }
-
     // Versions of a library differ in the options that they know.
     if facts.has_load_options {
-        skips_unknown_options = cx.given(section, "unknown-options", &UNKNOWN_OPTIONS);
-        statistics = cx.given(section, "statistics", &Flag);
+        written.skips_unknown_options = cx.given(section, "unknown-options", &UNKNOWN_OPTIONS);
+        written.statistics = cx.given(section, "statistics", &Flag);
     }
 
-    own.set = options(cx, engine, section, "set");
+    // The engine's own options.
+    written.own.set = options(cx, engine, section, "set");
     if facts.has_load_options {
-        own.load = options(cx, engine, section, "load");
+        written.own.load = options(cx, engine, section, "load");
     }
-    creation::read(cx, section, &mut own);
-    own.factors = factors(cx, section);
-
+    creation::read(cx, section, &mut written.own);
+    written.own.factors = factors(cx, section);
     section.finish(cx);
-    if cx.resolved.len() == notes {
+
+    // A config without any value is listed, too.
+    if cx.resolved.len() == listed_before {
         cx.resolve(path, "{}".to_owned(), place);
     }
-    is_named.then_some(WrittenConfig {
-        own,
-        place,
-        extends: extends.map(|name| (name, extends_at)),
-        skips_unknown_options,
-        statistics,
-        durability,
-        tls,
-        replicas,
-        logical_replication,
-        reads_replicas,
-    })
+    is_named.then_some(written)
+}
+
+/// Reads how many replicas a config has, how they follow, and what they have of their own.
+fn read_replicas(cx: &mut Context<'_>, section: &mut Section, written: &mut WrittenConfig) {
+    let engine = written.own.engine;
+    written.replicas = cx.given(section, "replicas", &Quantity::count(0..=REPLICAS_MAX));
+    written.reads_replicas = cx.given(section, "reads", &READS);
+    if engine.facts().has_logical_replication {
+        written.logical_replication = cx.given(section, "replication", &REPLICATION);
+    }
+
+    let path = section.name_of("replica");
+    let place = section.place_of("replica");
+    let table = cx.table(section, "replica");
+    let replica = &mut Section::new(&path, table, place);
+    written.own.replica_limits = limits(cx, replica);
+    written.own.replica_set = options(cx, engine, replica, "set");
+    replica.finish(cx);
 }
 
 /// Returns true if a key in the place of a config's name is a key of configs instead.
