@@ -300,11 +300,8 @@ descriptions! {
         "scale"
             => "the size of the tables, in the unit of the script: branches of `tpcb`, warehouses of \
                 `orders`, thousands of rows of `ycsb`";
-        "load-connections"
-            => "connections that load. It does not depend on `clients`. SQLite allows one writer, \
-                so one connection loads it";
-        "load-batch"
-            => "rows per statement of the load";
+        "load-connections" "load-batch"
+            => "as above";
         "statements"
             => "`\"portable\"`: the same on all engines; `\"native\"`: those that the script has \
                 for one engine";
