@@ -415,7 +415,7 @@ impl SingleStep {
     }
 }
 
-/// What is claimed of equal targets in many runs.
+/// The claims about equal targets in many runs.
 #[derive(Default)]
 struct Luck {
     claims: u32,
