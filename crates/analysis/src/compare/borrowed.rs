@@ -69,6 +69,10 @@ enum RepeatSide {
     Target,
 }
 
+impl RepeatSide {
+    const ALL: [Self; 3] = [Self::Both, Self::Base, Self::Target];
+}
+
 /// The spread of one comparison.
 #[derive(Clone, Debug)]
 struct Spread {
@@ -280,12 +284,18 @@ impl Spread {
 
 /// Returns the logarithms of these repeats, relative to their mean on each side.
 fn centered(logarithms: &BTreeMap<RepeatKey, f64>, repeats: &[RepeatKey]) -> Vec<f64> {
-    let center = |side: RepeatSide| {
-        let of_side = repeats.iter().filter(|repeat| repeat.side == side);
-        let values: Vec<f64> = of_side.map(|repeat| logarithms[repeat]).collect();
-        mean(&values)
-    };
-    repeats.iter().map(|repeat| logarithms[repeat] - center(repeat.side)).collect()
+    let mut centered: Vec<f64> = repeats.iter().map(|repeat| logarithms[repeat]).collect();
+    for side in RepeatSide::ALL {
+        let mut places: Vec<usize> = (0..repeats.len()).collect();
+        places.retain(|&place| repeats[place].side == side);
+
+        let values: Vec<f64> = places.iter().map(|&place| centered[place]).collect();
+        let center = mean(&values);
+        for place in places {
+            centered[place] -= center;
+        }
+    }
+    centered
 }
 
 /// The caution of an estimate about its own uncertainty.

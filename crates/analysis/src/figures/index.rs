@@ -29,7 +29,7 @@ impl<'a> StepPlace<'a> {
 }
 
 /// A step of a target, in all repeats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TargetPlace<'a> {
     pub place: StepPlace<'a>,
     pub target: &'a str,

@@ -367,11 +367,12 @@ impl Row {
 
     /// Returns one of [`words::Metric::all`]; `None`: not applicable.
     pub fn metric(&self, name: &str) -> Option<f64> {
-        debug_assert!(words::Metric::named(name).is_some(), "{name} is no metric");
-        match self.metrics.get(name) {
-            Some(value) => *value,
-            None => step_figures::figure(self, name),
+        if let Some(value) = self.metrics.get(name) {
+            return *value;
         }
+
+        debug_assert!(words::Metric::named(name).is_some(), "{name} is no metric");
+        step_figures::figure(self, name)
     }
 }
 

@@ -20,6 +20,7 @@ mod names;
 mod shifts;
 mod union;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use record::CellKey;
@@ -194,10 +195,10 @@ impl fmt::Display for WorkVerdict {
 
 /// Compares the exact cells of all targets with those of `base`, part by part.
 pub(super) fn compare_work(figures: &Figures, base: &str) -> Vec<ComparedWork> {
-    let mut places = places(figures);
-    places.retain(|place| place.target != base);
+    let index = ExactIndex::new(figures);
+    let places = index.reported.iter().filter(|place| place.target != base);
     let compared: Vec<ComparedPlace<'_>> =
-        places.into_iter().map(|place| ComparedPlace::new(figures, place, base)).collect();
+        places.map(|place| ComparedPlace::new(&index, *place, base)).collect();
 
     let mut all = Vec::new();
     for place in &compared {
@@ -217,9 +218,9 @@ struct ComparedPlace<'a> {
 }
 
 impl<'a> ComparedPlace<'a> {
-    fn new(figures: &'a Figures, place: TargetPlace<'a>, base: &'a str) -> Self {
-        let of_target = Cells::of(figures, place);
-        let of_base = Cells::of(figures, TargetPlace { target: base, ..place });
+    fn new(index: &ExactIndex<'a>, place: TargetPlace<'a>, base: &'a str) -> Self {
+        let of_target = index.cells(place);
+        let of_base = index.cells(TargetPlace { target: base, ..place });
         let parts = parts(&[&of_base, &of_target]);
         Self { place, base: of_base, target: of_target, parts }
     }
@@ -250,8 +251,9 @@ impl<'a> ComparedPlace<'a> {
 /// Returns the work of every part of every target, in the order of the plan.
 pub fn target_work(figures: &Figures) -> Vec<TargetWork> {
     let mut all = Vec::new();
-    for exact in places(figures) {
-        let cells = Cells::of(figures, exact);
+    let index = ExactIndex::new(figures);
+    for &exact in &index.reported {
+        let cells = index.cells(exact);
         for (number, part) in parts(&[&cells]).into_iter().enumerate() {
             let graphs = if number == 0 { cells.graphs(part.role()) } else { Vec::new() };
 
@@ -270,10 +272,31 @@ pub fn target_work(figures: &Figures) -> Vec<TargetWork> {
     all
 }
 
-/// Returns the reported steps of targets with exact cells.
-fn places(figures: &Figures) -> Vec<TargetPlace<'_>> {
-    let reported = figures.exact.iter().filter(|step| step.row.reported);
-    distinct(reported.map(|step| TargetPlace::of(&step.row)))
+/// The steps of exact cells. A comparison looks them up for each target, so it makes the index once.
+struct ExactIndex<'a> {
+    by_place: BTreeMap<TargetPlace<'a>, Vec<&'a ExactStep>>,
+    /// The places of reported steps, in the order of the plan.
+    reported: Vec<TargetPlace<'a>>,
+}
+
+impl<'a> ExactIndex<'a> {
+    fn new(figures: &'a Figures) -> Self {
+        let mut index = Self { by_place: BTreeMap::new(), reported: Vec::new() };
+        for step in &figures.exact {
+            let place = TargetPlace::of(&step.row);
+            let steps = index.by_place.entry(place).or_default();
+            if step.row.reported && !steps.iter().any(|known| known.row.reported) {
+                index.reported.push(place);
+            }
+            steps.push(step);
+        }
+        index
+    }
+
+    /// Returns the exact cells of a target's step.
+    fn cells(&self, place: TargetPlace<'a>) -> Cells<'a> {
+        Cells::of(place.target, self.by_place.get(&place).map_or(&[], Vec::as_slice))
+    }
 }
 
 /// The exact cells of a target's step.
@@ -286,9 +309,9 @@ struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    fn of(figures: &'a Figures, exact: TargetPlace<'a>) -> Self {
-        let mut cells = Self { target: exact.target, counted: Vec::new(), left_out: Vec::new() };
-        for step in figures.exact.iter().filter(|step| TargetPlace::of(&step.row) == exact) {
+    fn of(target: &'a str, steps: &[&'a ExactStep]) -> Self {
+        let mut cells = Self { target, counted: Vec::new(), left_out: Vec::new() };
+        for &step in steps {
             let Some(reason) = step.missing() else {
                 cells.counted.push(step);
                 continue;
@@ -298,7 +321,7 @@ impl<'a> Cells<'a> {
             match known.find(|known| known.run == run && known.reason == reason) {
                 Some(known) => known.repeats.push(repeat),
                 None => {
-                    let targets = vec![exact.target];
+                    let targets = vec![target];
                     cells.left_out.push(LeftOut { targets, run, repeats: vec![repeat], reason });
                 }
             }
