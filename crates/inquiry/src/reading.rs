@@ -100,7 +100,9 @@ pub fn retain_steps(figures: &mut Figures, wanted: &[String]) {
 /// # Errors
 /// The unknown step, with those that are known.
 pub fn check_steps(figures: &Figures, wanted: &[String]) -> Result<(), UsageError> {
-    let rows = figures.rows.iter().chain(&figures.missing);
+    // A run may have exact cells alone.
+    let exact = figures.exact.iter().map(|step| &step.row);
+    let rows = figures.rows.iter().chain(&figures.missing).chain(exact);
     let steps = distinct(rows.map(|row| row.step.as_str()));
 
     match wanted.iter().find(|step| !steps.contains(&step.as_str())) {

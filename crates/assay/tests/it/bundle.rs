@@ -7,10 +7,7 @@ use tar::EntryType;
 
 use crate::fetch::Shop;
 use crate::place::{Ended, Place, QUICK, SQLITE, entries, workload};
-use crate::{
-    callgrind_is_here_or_test_is_skipped, mysql_or_test_is_skipped,
-    postgres_is_here_or_test_is_skipped,
-};
+use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
 
 /// A config that waits for the disk at every commit, unlike the base.
 const FULL: &str =
@@ -136,38 +133,20 @@ fn its_opposite_is_not_reproduced(bundle: &Path) {
     ended.expect_in_stderr(&[expected, "here, and was 100 (90-110)"]);
 }
 
-#[test]
-fn exact_work_is_repeated() {
-    if !callgrind_is_here_or_test_is_skipped() {
-        return;
-    }
-    let (place, other) = (Place::new(), Place::new());
-    let plan = format!(
-        "name = \"test\"\n[exact]\nrepeats = 2\noperations = 50\nwarmup = 10\n[workload.sysbench]\nrows = 1000\n\
-         warmup = \"0s\"\nchecks = \"off\"\nwrite-time = \"{QUICK}\"\n\
-         steps = [\"load\", \"insert\"]\n{SQLITE}{FULL}"
-    );
-
-    let run = place.run(&plan, &[]).expect_code(0).run_directory();
-    let run = run.to_str().unwrap();
-    let args = [
-        "bundle",
-        run,
-        "--between",
-        "lite.base",
-        "lite.full",
-        "--step",
-        "insert",
-        "-o",
-        "work.tar.gz",
-    ];
+/// Bundles the work of a step of a run with two exact cells of each target, and repeats it where
+/// nothing else is.
+pub(crate) fn work_is_repeated_elsewhere(place: &Place, run: &str, pair: [&str; 2], step: &str) {
+    let other = Place::new();
+    let [base, target] = pair;
+    let bundle = ["bundle", run, "--between", base, target, "--step", step, "-o", "work.tar.gz"];
 
     // Once is enough for work, but not for throughput.
-    place.assay(&args).expect_code(0);
+    place.assay(&bundle).expect_code(0);
     copy(&place.join("work.tar.gz"), &other.join("work.tar.gz"));
 
     let ended = other.assay(&["run", "work.tar.gz"]).expect_code(0);
-    ended.expect_in_stderr(&["\nreproduced: insert of lite.full against lite.base: work of "]);
+    let reproduced = format!("\nreproduced: {step} of {target} against {base}: work of ");
+    ended.expect_in_stderr(&[&reproduced]);
 
     let finding = fs_err::read_to_string(run_in(&other).join("finding.json")).unwrap();
     let finding: Value = serde_json::from_str(&finding).unwrap();

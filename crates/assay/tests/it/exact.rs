@@ -10,6 +10,7 @@ use record::{RunDir, StepReader, StepWork};
 use rustix::process::Signal;
 use words::{CellKind, WorkRole};
 
+use crate::bundle::work_is_repeated_elsewhere;
 use crate::foreign_server::Foreign;
 use crate::place::{
     ASSAY, Ended, POSTGRES, Place, QUICK, SQLITE, any_below, entries, eventually, mysql,
@@ -285,7 +286,7 @@ fn a_resumed_run_gets_exact_cells_beside_those_that_it_has() {
 }
 
 #[test]
-fn work_alone_is_counted_compared_and_judged() {
+fn work_alone_is_counted_compared_judged_and_repeated_elsewhere() {
     if !callgrind_is_here_or_test_is_skipped() {
         return;
     }
@@ -315,6 +316,8 @@ fn work_alone_is_counted_compared_and_judged() {
     // All exact cells of a run simulate the same.
     let other = place.assay(&["run", "--resume", name, "--exact=nothing"]).expect_code(2);
     other.expect_in_stderr(&["the run has exact cells that simulate `cache`"]);
+
+    work_is_repeated_elsewhere(&place, name, ["lite.base", "lite.next"], "point-query");
 }
 
 #[test]
