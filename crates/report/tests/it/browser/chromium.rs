@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -22,6 +22,10 @@ const PATIENCE_IN_PAGE: Duration = Duration::from_secs(120);
 
 /// Names under which distributions have it.
 const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// The program that is here, which all tests ask for once.
+static PROGRAM: LazyLock<Option<&str>> =
+    LazyLock::new(|| PROGRAMS.into_iter().find(|program| answers(program)));
 
 /// The browser of all tests, which have it one after the other.
 static BROWSER: Mutex<Option<Chromium>> = Mutex::new(None);
@@ -51,13 +55,7 @@ pub struct Chromium {
 /// Returns an empty page, or none: then the test that asks has been called skipped, or fails where
 /// a browser is required.
 pub fn page_or_test_is_skipped() -> Option<Page> {
-    let answers = |program: &&&str| {
-        let mut version = Command::new(program);
-        version.arg("--version").stdin(Stdio::null());
-        let version = version.stdout(Stdio::null()).stderr(Stdio::null()).status();
-        version.is_ok_and(|status| status.success())
-    };
-    let Some(program) = PROGRAMS.iter().find(answers) else {
+    let Some(program) = *PROGRAM else {
         let why = "no Chromium here: install what Debian calls `chromium`";
         let required = std::env::var("ASSAY_REQUIRE_ENGINES").unwrap_or_default();
         let is_required = required.split(',').any(|name| name == "chromium");
@@ -69,6 +67,14 @@ pub fn page_or_test_is_skipped() -> Option<Page> {
     let mut browser = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
     browser.get_or_insert_with(|| Chromium::start(program)).begin_page();
     Some(Page { browser })
+}
+
+/// Returns whether a program is a browser that starts.
+fn answers(program: &str) -> bool {
+    let mut version = Command::new(program);
+    version.arg("--version").stdin(Stdio::null());
+    let version = version.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    version.is_ok_and(|status| status.success())
 }
 
 impl Deref for Page {
