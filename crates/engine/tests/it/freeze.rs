@@ -256,9 +256,9 @@ impl Drop for FrozenProgram {
     }
 }
 
-/// The number of moments at which each kind of victim is killed.
-fn moment_count() -> u64 {
-    std::env::var("ASSAY_TEST_MOMENTS").map_or(20, |count| count.parse().unwrap())
+/// Returns how many of some moments to try: a third, unless all are asked for.
+fn tries(moments: u64) -> u64 {
+    if std::env::var_os("ASSAY_TEST_ALL").is_some() { moments } else { moments / 3 }
 }
 
 fn nothing_of_a_frozen_server_outlives_assay_or_guard_or_server<S: TestServer>() {
@@ -269,7 +269,7 @@ fn nothing_of_a_frozen_server_outlives_assay_or_guard_or_server<S: TestServer>()
     let stopped = StoppedServer::create(&place);
     let mut random = Random::new(7);
 
-    for moment in 0..moment_count() {
+    for moment in 0..tries(20) {
         for kind in 0..4 {
             let means = MEANS[(moment % 2) as usize];
             let frozen = stopped.start_frozen(means);
@@ -307,7 +307,7 @@ fn processes_that_start_while_a_program_is_frozen_are_frozen_too() {
     for means in MEANS {
         let guarded = Guarded::spawn(&shell(&exe, &log, RESTLESS)).unwrap();
         let mut freezer = freezer(&guarded, means);
-        for _ in 0..50 {
+        for _ in 0..tries(60) {
             freezer.freeze().unwrap();
             let guard = parent_of(guarded.pid());
             let tree: Vec<u32> = probe::process_tree(guard).into_iter().skip(1).collect();
@@ -328,7 +328,7 @@ fn a_program_that_waits_for_a_child_to_run_another_program_is_frozen() {
     // The shell calls `vfork`. In each new program, the freezer knows no process yet.
     let script = "while :; do /bin/true; done";
     for means in MEANS {
-        for _ in 0..60 {
+        for _ in 0..tries(60) {
             let guarded = Guarded::spawn(&shell(&exe, &log, script)).unwrap();
             let mut freezer = freezer(&guarded, means);
             for _ in 0..3 {

@@ -196,7 +196,7 @@ fn the_server_gets_the_requested_processors() {
     }
     let own = cpus_of(std::process::id());
     let last: u32 = own.rsplit([',', '-']).next().unwrap().parse().unwrap();
-    let place = ServerDir::on_disk();
+    let place = ServerDir::new();
     let limits = Limits { cpus: Some(vec![last]), ..Limits::default() };
     let postgres = place.start_limited(&limits, &[]).unwrap();
     let expected = Limit {
@@ -283,7 +283,7 @@ fn a_server_without_limits_reports_none() {
     if !is_installed() {
         return;
     }
-    let place = ServerDir::on_disk();
+    let place = ServerDir::new();
     let postgres = place.start_limited(&Limits::default(), &[]).unwrap();
     assert!(postgres.limits().is_empty());
     assert_eq!(postgres.killed_for_memory(), None);
