@@ -334,7 +334,7 @@ fn a_fault_of_a_transaction_is_found() {
     let text = small_script();
     for (right, wrong) in FAULTS {
         assert!(text.contains(right), "{right}");
-        assert_ne!(faults_of(&text.replace(right, wrong), 700), [""; 0], "{wrong}");
+        assert_ne!(faults_of(&text.replace(right, wrong), 300), [""; 0], "{wrong}");
     }
 }
 
