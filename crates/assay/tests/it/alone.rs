@@ -1,33 +1,14 @@
 //! Tests that need the machine for themselves. `cargo xtask test` runs them after all others;
 //! wherever else they are run, they wait until no other test is at work.
 
-use crate::place::{NULL, POSTGRES, Place, SQLITE};
+use crate::place::Place;
 use crate::ranks::{a_stall_shows_on_all_ranks, mpi_is_here_or_test_is_skipped};
-use crate::replication::{a_primary_waits_for_a_stopped_replica, postgres_lag_agrees_with_the_log};
+use crate::replication::postgres_lag_agrees_with_the_log;
 use crate::replication_mysql::mysql_lag_agrees_with_the_log;
-use crate::scale::{memory_does_not_grow, run_64_clients};
+use crate::scale::memory_does_not_grow;
 use crate::stall::a_stall_shows;
 use crate::turns_host::{self, columns_agree_with_those_of_a_run_without_turns};
 use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
-
-#[test]
-fn sixty_four_clients_on_postgres() {
-    if postgres_is_here_or_test_is_skipped() {
-        run_64_clients(&Place::alone(), "pg.base", POSTGRES);
-    }
-}
-
-#[test]
-#[ignore = "the clients are those of every engine"]
-fn sixty_four_clients_on_the_null_engine() {
-    run_64_clients(&Place::alone(), "null.default", NULL);
-}
-
-#[test]
-#[ignore = "the clients are those of every engine"]
-fn sixty_four_clients_on_sqlite() {
-    run_64_clients(&Place::alone(), "lite.base", SQLITE);
-}
 
 #[test]
 fn a_stall_of_the_server_shows_in_the_response_time_of_all_that_it_delayed() {
@@ -60,13 +41,6 @@ fn a_replica_with_too_little_cpu_falls_behind_as_fast_as_its_log_and_catches_up(
 fn a_replica_of_mysql_falls_behind_as_fast_as_its_log_and_catches_up() {
     if let Some(build) = mysql_or_test_is_skipped("innodb") {
         mysql_lag_agrees_with_the_log(&Place::alone(), &build);
-    }
-}
-
-#[test]
-fn a_primary_that_waits_for_a_stopped_replica_shows_it_in_response_times() {
-    if postgres_is_here_or_test_is_skipped() {
-        a_primary_waits_for_a_stopped_replica(&Place::alone());
     }
 }
 

@@ -3,7 +3,8 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::place::{ASSAY, Ended, NULL, Place, QUICK, workload};
+use crate::place::{ASSAY, Ended, NULL, POSTGRES, Place, QUICK, SQLITE, workload};
+use crate::postgres_is_here_or_test_is_skipped;
 use crate::show_json::Shown;
 
 /// Returns whether what was measured is valid depends on what else the machine does; that it is
@@ -27,17 +28,42 @@ fn all_is_measured(place: &Place, ended: Ended) -> (Shown, Ended) {
     (shown, ended)
 }
 
-/// Runs 64 clients, which slow down other tests.
-pub(crate) fn run_64_clients(place: &Place, target: &str, engine: &str) {
+/// Runs 64 clients at a low priority, so that they do not slow down other tests.
+fn run_64_clients(target: &str, engine: &str) {
+    let place = Place::new();
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
-    let plan = workload(1_000, 500, QUICK, steps) + engine;
-    let ended = place.run(&plan, &["--set", "clients=[64]"]);
-    let (shown, ended) = all_is_measured(place, ended);
+    place.write("plan.toml", &(workload(1_000, 500, QUICK, steps) + engine));
+    let mut command = Command::new("nice");
+    command.arg(ASSAY);
+    let run = ["run", "plan.toml", "--results", "results", "--data", "data"];
+    let ended = place.spawn_as(command, &[&run[..], &["--set", "clients=[64]"]].concat()).wait();
+    place.assert_nothing_is_left();
+
+    let (shown, ended) = all_is_measured(&place, ended);
     assert_eq!(shown.steps(target).len(), 3, "{ended}");
     let loaded = &shown.row(target, "l.i0")["ops"]["insert"];
     assert_eq!(loaded["rows"], 64_000, "{ended}");
     let queried = &shown.row(target, "qr100")["ops"]["query"];
     assert!(queried["count"].as_u64() >= Some(64), "{ended}");
+}
+
+#[test]
+fn sixty_four_clients_on_postgres() {
+    if postgres_is_here_or_test_is_skipped() {
+        run_64_clients("pg.base", POSTGRES);
+    }
+}
+
+#[test]
+#[ignore = "the clients are those of every engine"]
+fn sixty_four_clients_on_the_null_engine() {
+    run_64_clients("null.default", NULL);
+}
+
+#[test]
+#[ignore = "the clients are those of every engine"]
+fn sixty_four_clients_on_sqlite() {
+    run_64_clients("lite.base", SQLITE);
 }
 
 /// Each thread needs memory, and the process has room for only a few.
