@@ -18,7 +18,7 @@ const PLAN: &str = "
     base = 'pg.base'
 
     [workload.transactions]
-    time = '800ms'
+    time = '500ms'
     warmup = '100ms'
     attempts = 1000
     steps = ['load', 'change']

@@ -498,10 +498,11 @@ fn a_role_whose_sessions_may_be_idle_for_less_than_a_step_takes_loses_neither_th
         let place = Place::new();
         // Connections of the step are idle for a tenth of a second at a time: the rest allows for a
         // machine that pauses.
-        let steps = "steps = [\"l.i0\", \"l.x\", \"qr1000\"]";
+        let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\"]\n\
+                     step.\"l.i1\".time = \"9s\"\nstep.\"l.i1\".rate = \"1k\"";
         let url = server.url("right");
         let plan =
-            workload(2_000, 1_000, "9s", steps) + &format!("[build.theirs]\nurl = \"{url}\"\n");
+            workload(2_000, 1_000, QUICK, steps) + &format!("[build.theirs]\nurl = \"{url}\"\n");
         let ended = place.run(&plan, &[]).expect_code(0);
         Shown::read(&place, &ended.run_directory()).assert_all_valid();
         assert_eq!(server.tables(), Vec::<String>::new());

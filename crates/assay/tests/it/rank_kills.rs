@@ -43,12 +43,10 @@ struct Life {
 }
 
 impl Life {
-    /// Returns a run that has not begun: a cell for each number of clients, with query steps of
-    /// this length.
-    fn new(clients: &str, time: &str, engine: &str) -> Self {
+    /// Returns a run that has not begun: a cell for each number of clients, with these steps.
+    fn new(clients: &str, steps: &str, engine: &str) -> Self {
         let place = Place::new();
-        let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
-        let plan = workload(600, 200, time, steps);
+        let plan = workload(600, 200, "1s", steps);
         place.write("plan.toml", &format!("clients = {clients}\n{plan}{engine}"));
         Self { place, seen: Seen::default() }
     }
@@ -121,8 +119,11 @@ fn kill_in_mid_step(signals: &[(Victim, Signal)], check: impl Fn(&Value)) {
         return;
     }
 
-    // Longer than the signal may be late; a resumed run begins the cell again.
-    let mut life = Life::new("[4]", "8s", POSTGRES);
+    // Longer than the signal may be late; a resumed run begins the cell again. A low rate leaves the
+    // processors to other tests.
+    let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\"]\n\
+                 step.\"l.i1\".time = \"8s\"\nstep.\"l.i1\".rate = \"200\"";
+    let mut life = Life::new("[4]", steps, POSTGRES);
     let mut cell = PathBuf::new();
     for (victim, signal) in signals {
         let mut running = life.begin_or_resume();
@@ -131,7 +132,7 @@ fn kill_in_mid_step(signals: &[(Victim, Signal)], check: impl Fn(&Value)) {
             life.run().is_some()
         });
         cell = life.run().unwrap().join("cells/pg.base/c4/r1");
-        life.place.wait_for_step_in(&cell, &mut running, "03-qr100");
+        life.place.wait_for_step_in(&cell, &mut running, "03-l.i1");
         assert!(life.kill(running, *victim, *signal));
         life.place.assert_no_process_is_left();
         let record = fs_err::read(cell.join("cell.json")).unwrap();
@@ -176,7 +177,7 @@ fn a_load_rank_that_is_killed_fails_its_cell_by_name() {
 /// Kills each process of runs ten times, at random moments of their lives, and resumes them.
 fn kill_at_random_moments(engine: &str) {
     const KILLS: usize = 10;
-    let new = || Life::new("[2, 4]", "1s", engine);
+    let new = || Life::new("[2, 4]", "steps = [\"l.i0\", \"l.x\", \"qr100\"]", engine);
     let began = SystemTime::now();
     let undisturbed = new();
     undisturbed.begin_or_resume().wait().expect_code(0);

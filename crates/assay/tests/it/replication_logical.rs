@@ -49,7 +49,7 @@ fn replicates(build: &str) {
 
     // Rows of tables without a primary key are found, too.
     let sysbench = "name = \"test\"\nclients = [2]\n[workload.sysbench]\ntables = 2\nrows = 2000\nwarmup = \"0s\"\n\
-                    read-time = \"1s\"\nwrite-time = \"1s\"\nprimary-key = false\n\
+                    read-time = \"300ms\"\nwrite-time = \"300ms\"\nprimary-key = false\n\
                     steps = [\"load\", \"index\", \"update-index\", \"write-only\", \"point-query\"]\n";
     let text = on_build(sysbench.to_owned() + POSTGRES + REPLICA);
     let run = place.run(&text, &[]).expect_code(0).run_directory();

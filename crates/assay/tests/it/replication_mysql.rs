@@ -7,13 +7,13 @@ use rustix::process::Signal;
 
 use crate::mysql_or_test_is_skipped;
 use crate::place::{Place, mysql, send, workload};
-use crate::replication::{lag_agrees_with_the_log, run_with_a_stopped_replica};
+use crate::replication::{at_a_low_rate, lag_agrees_with_the_log, run_with_a_stopped_replica};
 use crate::show_json::{Shown, number};
 
-/// Returns a plan with a replica whose step `l.i1` lasts as long as that. Commits wait for it if
-/// the build can do that.
-fn plan(build: &str, storage_engine: &str, l_i1: &str) -> String {
-    let steps = format!("steps = [\"l.i0\", \"l.x\", \"l.i1\"]\nstep.\"l.i1\".time = '{l_i1}'");
+/// Returns a plan with a replica whose step `l.i1` ends then. Commits wait for it if the build can
+/// do that.
+fn plan(build: &str, storage_engine: &str, end: &str) -> String {
+    let steps = format!("steps = [\"l.i0\", \"l.x\", \"l.i1\"]\nstep.\"l.i1\".{end}");
     let version = locate(build).unwrap().version;
     let is_mariadb = version.flavor == Flavor::MariaDb;
     let threads = match is_mariadb {
@@ -34,7 +34,7 @@ fn has_the_data_of_its_primary(storage_engine: &str) {
     };
 
     let place = Place::new();
-    let ended = place.run(&plan(&build, storage_engine, "3s"), &[]);
+    let ended = place.run(&plan(&build, storage_engine, "time = '3s'"), &[]);
     let run = ended.expect_code(0).run_directory();
     let shown = Shown::read(&place, &run);
     shown.assert_all_valid();
@@ -71,7 +71,7 @@ fn has_the_data_of_its_primary(storage_engine: &str) {
 
 /// Compares the lag of a replica with the positions in the binary log.
 pub(crate) fn mysql_lag_agrees_with_the_log(place: &Place, build: &str) {
-    let plan = plan(build, "innodb", "12s'\nstep.\"l.i1\".rate = '15k");
+    let plan = plan(build, "innodb", "time = '12s'\nstep.\"l.i1\".rate = '15k'");
     let plan = plan.replace("rpl_semi_sync_master_enabled = 1, ", "") + "replica.cpu-quota = 0.2\n";
     lag_agrees_with_the_log(place, &plan, "my.base", "binlog_bytes");
 }
@@ -113,7 +113,7 @@ fn a_row_that_was_changed_on_a_replica_makes_the_step_invalid() {
     let place = Place::new();
 
     // Else the row would be deleted before it is looked at.
-    let plan = plan(&build, "innodb", "6s");
+    let plan = plan(&build, "innodb", &at_a_low_rate("6s"));
     let plan = plan.replace("read-write-time", "delete-per-insert = false\nread-write-time");
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "03-l.i1");
@@ -139,7 +139,11 @@ fn a_replica_that_commits_wait_for_lags_while_it_is_stopped() {
     }
 
     let place = Place::new();
-    let run = run_with_a_stopped_replica(&place, &plan(&build, "innodb", "9s"), "my.base");
+    let run = run_with_a_stopped_replica(
+        &place,
+        &plan(&build, "innodb", &at_a_low_rate("9s")),
+        "my.base",
+    );
     let shown = Shown::read(&place, &run);
     let row = shown.row("my.base", "l.i1");
     assert!(number(&row["metrics"]["lag_ms_max"]) >= 4_500.0, "{row}");
@@ -152,7 +156,7 @@ fn a_replica_that_somebody_writes_to_fails_the_step_with_the_servers_error() {
     };
 
     let place = Place::new();
-    let mut running = place.spawn_run(&plan(&build, "innodb", "6s"), &[]);
+    let mut running = place.spawn_run(&plan(&build, "innodb", &at_a_low_rate("6s")), &[]);
     place.wait_for_step(&mut running, "03-l.i1");
     let mut session = writing_session_on_replica(&place, &build);
     let word = if build_is_mariadb(&build) || locate(&build).unwrap().version.number < (8, 0, 26) {
@@ -181,7 +185,7 @@ fn a_lost_replica_fails_the_step() {
         return;
     };
     let place = Place::new();
-    let mut running = place.spawn_run(&plan(&build, "innodb", "2s"), &[]);
+    let mut running = place.spawn_run(&plan(&build, "innodb", "time = '2s'"), &[]);
     place.wait_for_step(&mut running, "03-l.i1");
     send(place.server("my.base/replica_1"), Signal::KILL);
     let ended = running.wait().expect_code(1);
