@@ -110,7 +110,7 @@ fn in_a_family_of_equal_targets_anything_is_called_different_at_most_as_often_as
 fn a_load_with_the_rhythm_of_the_cells_deceives_a_fixed_order_and_not_a_balanced_one() {
     let of = |order, drift| {
         let truth = Truth { order, drift, steps: 10, ..Truth::default() };
-        called_different(truth, 200)
+        called_different(truth, simulations(500))
     };
     assert!(of(Order::Fixed, Drift::EveryTwo) > 0.9);
     assert_eq!(of(Order::Balanced, Drift::EveryTwo), 0.0);
@@ -233,7 +233,7 @@ fn the_number_of_repeats_that_is_reported_as_needed_is_enough() {
 fn a_table_lends_its_spreads_without_more_false_claims() {
     let equal = |noise, drift, spreads, (repeats, steps)| {
         let truth = Truth { noise, drift, spreads, repeats, steps, ..Truth::default() };
-        called_different(truth, 200)
+        called_different(truth, simulations(500))
     };
     for noise in NOISES {
         assert!(equal(noise, Drift::None, Steps::Alike, (3, 12)) <= 0.1, "{noise:?}");
