@@ -60,13 +60,15 @@ fn outcome_of(place: &Place, library: &Path, check: &str) -> Value {
     outcomes[0].clone()
 }
 
-/// Compiles an adapter in Rust into a library. All of them share what they depend on.
+/// Compiles an adapter in Rust into a library. All of them share what they depend on. Without
+/// optimization, the engine itself would take most of the time of its checks.
 fn built_by_cargo(name: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("adapters");
     let manifest = root().join("adapters").join(name).join("Cargo.toml");
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--locked", "--manifest-path"]).arg(manifest);
     build.arg("--target-dir").arg(&target);
+    build.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0");
     assert!(build.status().unwrap().success(), "the adapter of {name} does not compile");
     target.join(format!("debug/lib{name}_assay.so"))
 }
