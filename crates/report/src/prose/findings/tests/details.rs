@@ -27,11 +27,6 @@ fn changed(cause: Cause, case: CaseFacts) -> Finding {
 
 /// Returns changes of throughput with all that may support a cause.
 fn supported() -> Vec<Finding> {
-    let function = |difference_us, caller: Option<&str>| NamedFunction {
-        name: "range".to_owned(),
-        caller: caller.map(str::to_owned),
-        difference_us,
-    };
     let wait = StateDifference {
         view: WaitView::Engine,
         name: "IO:WALSync".to_owned(),
@@ -51,11 +46,11 @@ fn supported() -> Vec<Finding> {
     let of_process = |names: &[&str]| CaseFacts {
         without_threads: names.iter().map(|&name| name.to_owned()).collect(),
         server_cpu_us: Some(pair(8.0, 15.8)),
-        function: Some(function(1.0, None)),
+        function: Some(named_function(1.0, None)),
         ..slower("l.i0")
     };
     let with_function = |difference_us, caller| CaseFacts {
-        function: Some(function(difference_us, caller)),
+        function: Some(named_function(difference_us, caller)),
         wait: Some(wait.clone()),
         ..slower("q100")
     };
@@ -64,12 +59,34 @@ fn supported() -> Vec<Finding> {
 
     let cpu = || part(FindingKind::Cpu, Some(Detail::Server));
     let process_cpu = || part(FindingKind::Cpu, Some(Detail::WholeProcess));
+    let with_own_cpu = CaseFacts { own_cpu_ratio: Some(1.5), ..slower("l.i0") };
+    vec![
+        changed(cpu(), with_function(19.4, Some("plan"))),
+        changed(cpu(), with_function(-19.4, None)),
+        changed(process_cpu(), of_process(&["a.c"])),
+        changed(process_cpu(), of_process(&["a.c", "b.c"])),
+        changed(part(FindingKind::Fsyncs, None), with_wait.clone()),
+        changed(part(FindingKind::HostBusy, None), with_wait.clone()),
+        changed(part(FindingKind::Reads, None), with_plan(0)),
+        changed(part(FindingKind::Reads, None), with_plan(2)),
+        changed(Cause::Unexplained(Gap::NotMeasured), with_own_cpu),
+    ]
+}
+
+/// Returns changes of own CPU where throughput shows none.
+fn hidden_costs() -> Vec<Finding> {
+    let of_process = CaseFacts {
+        without_threads: vec!["a.c".to_owned()],
+        server_cpu_us: Some(pair(8.0, 15.8)),
+        function: Some(named_function(1.0, None)),
+        ..slower("l.i0")
+    };
     let hidden = HiddenCost {
         costs: vec![ChangedCost {
             ratio: 1.85,
             interval: Some(Interval { low: 1.8, high: 1.9, confidence: 0.95 }),
             repeat_count: 5,
-            case: of_process(&["a.c"]),
+            case: of_process,
         }],
         ..HiddenCost::default()
     };
@@ -86,21 +103,15 @@ fn supported() -> Vec<Finding> {
         ..HiddenCost::default()
     };
 
-    let with_own_cpu = CaseFacts { own_cpu_ratio: Some(1.5), ..slower("l.i0") };
     vec![
-        changed(cpu(), with_function(19.4, Some("plan"))),
-        changed(cpu(), with_function(-19.4, None)),
-        changed(process_cpu(), of_process(&["a.c"])),
-        changed(process_cpu(), of_process(&["a.c", "b.c"])),
-        changed(part(FindingKind::Fsyncs, None), with_wait.clone()),
-        changed(part(FindingKind::HostBusy, None), with_wait.clone()),
-        changed(part(FindingKind::Reads, None), with_plan(0)),
-        changed(part(FindingKind::Reads, None), with_plan(2)),
-        changed(Cause::Unexplained(Gap::NotMeasured), with_own_cpu),
         finding(Statement::HiddenCost(hidden), &[slower("l.i0")]),
         finding(Statement::HiddenCost(of_fsyncs), &[slower("l.i0")]),
         finding(Statement::HiddenCost(of_reads), &[slower("q100")]),
     ]
+}
+
+fn named_function(difference_us: f64, caller: Option<&str>) -> NamedFunction {
+    NamedFunction { name: "range".to_owned(), caller: caller.map(str::to_owned), difference_us }
 }
 
 /// Returns changes by conflicts between operations, and those with larger indexes.
@@ -212,7 +223,7 @@ fn gaps() -> Vec<CostGaps> {
 #[test]
 fn what_supports_a_cause_reads_like_this() {
     let mut page = String::new();
-    let findings = supported().into_iter().chain(with_conflicts_or_indexes());
+    let findings = supported().into_iter().chain(hidden_costs()).chain(with_conflicts_or_indexes());
     for finding in findings.chain([of_variant()]).chain(work()) {
         add_to(&mut page, &finding);
     }
