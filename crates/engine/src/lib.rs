@@ -69,7 +69,7 @@ pub use contract::{
     KeyFacts, KeyOrder, KeyValueEngine, KeyValueLibrary, KeyValueSession, LibraryConfig, Needs,
     Observer, Obstacle, Outcome, ParamType, Partitions, RangeScan, Replicated, Rows, Scan, Scanned,
     ServerEngine, Session, SettleLimits, Settled, SqlEngine, Statement, Storage, Table, TableFacts,
-    UnknownOption, Value, notation,
+    TransactionOptions, UnknownOption, Value, notation,
 };
 pub use error::{Error, ErrorClass, SetupError};
 pub use kinds::notation_of;
@@ -91,5 +91,5 @@ pub use support::catalog::index_on;
 pub use support::runtime::{check_preloaded, settings as runtime_settings};
 pub use words::{
     Counter, CounterKind, Creation, DeclaredOption, Durability, IndexStatements, OptionStatus,
-    Role, Setting, SettingRole, StatementPlan, UnmetOption,
+    Role, Setting, SettingRole, StatementPlan, TransactionKind, UnmetOption,
 };

@@ -48,6 +48,7 @@ mod shell;
 mod stacks;
 mod statement_plan;
 mod system_call;
+mod transaction_kind;
 mod work;
 
 pub use cell_kind::CellKind;
@@ -75,6 +76,7 @@ pub use shell::shell_quoted;
 pub use stacks::{StackNode, StackTree, Stacks};
 pub use statement_plan::{StatementPlan, digest, masked, shape_of, without_estimates};
 pub use system_call::{SystemCallCounts, SystemCallSet};
+pub use transaction_kind::TransactionKind;
 pub use work::{WorkCalls, WorkFunction, WorkGraph, WorkPart, WorkRole};
 
 /// Returns the first `chars` characters of a text, with `...` if that is not all.

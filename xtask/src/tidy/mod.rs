@@ -119,6 +119,7 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/engine/src/libraries/rocksdb/ffi/client.rs",
     "crates/engine/src/libraries/rocksdb/ffi/database.rs",
     "crates/engine/src/libraries/rocksdb/ffi/sorted_files.rs",
+    "crates/engine/src/libraries/rocksdb/ffi/transactions.rs",
     "crates/engine/src/libraries/sqlite/ffi/api.rs",
     "crates/engine/src/libraries/sqlite/ffi/connection.rs",
     "crates/load/src/system_clock.rs",

@@ -26,6 +26,16 @@ pub struct Scan<'a> {
     pub verifies_order: bool,
 }
 
+/// The treatment of the transactions of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransactionOptions {
+    /// The longest wait for a lock, in milliseconds.
+    pub lock_timeout_ms: u32,
+    /// A transaction takes a snapshot when it begins. It fails if a key was changed since then, not
+    /// only since it read the key.
+    pub takes_snapshot: bool,
+}
+
 /// The result of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scanned {
@@ -109,6 +119,51 @@ pub trait KeyValueSession: Send + 'static {
         Err(Error::other("the engine can't take over sorted files"))
     }
 
+    /// Sets the options of the following transactions.
+    fn set_transactions(&mut self, _options: TransactionOptions) {}
+
+    /// Begins a transaction, in which [`get_for_update`](Self::get_for_update) and
+    /// [`put_in_transaction`](Self::put_in_transaction) take part. The one before must have ended.
+    ///
+    /// # Errors
+    /// An error of the engine; always, if the database has no transactions.
+    fn begin_transaction(&mut self) -> Result<(), Error> {
+        Err(no_transactions())
+    }
+
+    /// Returns the value of a key. If others change the key before the commit, they wait, or the
+    /// commit fails.
+    ///
+    /// # Errors
+    /// An error of the engine. After a transient one, [roll back](Self::roll_back) and begin again.
+    fn get_for_update(&mut self, _key: &[u8]) -> Result<Option<&[u8]>, Error> {
+        Err(no_transactions())
+    }
+
+    /// Writes an entry when the transaction is committed.
+    ///
+    /// # Errors
+    /// As those of [`get_for_update`](Self::get_for_update).
+    fn put_in_transaction(&mut self, _key: &[u8], _value: &[u8]) -> Result<(), Error> {
+        Err(no_transactions())
+    }
+
+    /// Commits the transaction. After a transient error, nothing of it is in the database.
+    ///
+    /// # Errors
+    /// As those of [`get_for_update`](Self::get_for_update).
+    fn commit(&mut self) -> Result<(), Error> {
+        Err(no_transactions())
+    }
+
+    /// Ends the transaction without its writes.
+    ///
+    /// # Errors
+    /// An error of the engine.
+    fn roll_back(&mut self) -> Result<(), Error> {
+        Err(no_transactions())
+    }
+
     /// Adds an entry to the batch, without a call to the engine's storage.
     fn batch_put(&mut self, key: &[u8], value: &[u8]);
 
@@ -154,4 +209,8 @@ pub trait KeyValueSession: Send + 'static {
 
     /// Releases the values that the session holds.
     fn release(&mut self);
+}
+
+fn no_transactions() -> Error {
+    Error::other("the database has no transactions")
 }

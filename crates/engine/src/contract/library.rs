@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
-use words::{Durability, Setting, SettingRole};
+use words::{Durability, Setting, SettingRole, TransactionKind};
 
 use super::{Direction, Engine, KeyFacts, KeyValueSession, Observer, Scan, SettleLimits, Settled};
 use crate::error::{Error, SetupError};
@@ -44,6 +44,9 @@ pub struct LibraryConfig {
     /// RocksDB: sessions merge values into keys, so the database needs a merge operator.
     #[serde(default)]
     pub merges: bool,
+    /// RocksDB: the kind of transactions that sessions have; `None` if they have none.
+    #[serde(default)]
+    pub transactions: Option<TransactionKind>,
 }
 
 impl Default for LibraryConfig {
@@ -55,6 +58,7 @@ impl Default for LibraryConfig {
             statistics: false,
             durability: Durability::Process,
             merges: false,
+            transactions: None,
         }
     }
 }
@@ -67,6 +71,11 @@ pub(crate) fn durability_setting(durability: Durability) -> Setting {
         role: Some(SettingRole::Durability),
         ..Setting::new("durability", durability.name())
     }
+}
+
+/// Returns the kind of transactions as a setting, as [`durability_setting`] does.
+pub(crate) fn transactions_setting(kind: TransactionKind) -> Setting {
+    Setting { source: Some("assay".into()), ..Setting::new("transactions", kind.name()) }
 }
 
 /// An open database with keys and values.
@@ -162,6 +171,10 @@ pub struct Lacking {
     pub range_deletions: bool,
     /// Taking over sorted files.
     pub ingestion: bool,
+    /// Transactions of the config's kind.
+    pub transactions: bool,
+    /// Keeping transactions of several sessions apart.
+    pub isolation: bool,
 }
 
 /// A library that opens databases. A process loads at most one, since two versions in one address

@@ -18,9 +18,9 @@ pub(crate) use dialect::{global_index_name, text_literal, with_table_options};
 pub use explain::{Capture, CaptureSession, Value};
 pub use kept_row::KeptRow;
 pub use key_order::KeyOrder;
-pub use key_value::{Direction, KeyFacts, KeyValueSession, Scan, Scanned};
-pub(crate) use library::durability_setting;
+pub use key_value::{Direction, KeyFacts, KeyValueSession, Scan, Scanned, TransactionOptions};
 pub use library::{KeyValueEngine, KeyValueLibrary, Lacking, LibraryConfig, UnknownOption};
+pub(crate) use library::{durability_setting, transactions_setting};
 pub(crate) use replication::no_own_primary;
 pub use replication::{HEARTBEAT_TABLE, Replicated};
 pub use running::{

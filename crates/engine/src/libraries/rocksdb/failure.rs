@@ -15,7 +15,11 @@ pub(super) fn error(text: &str) -> Error {
         ErrorClass::DiskFull
     } else {
         match kind {
-            "Resource busy" | "Operation timed out" | "Result incomplete" => ErrorClass::Busy,
+            // Conflicts of transactions.
+            "Resource busy" if text.contains("Deadlock") => ErrorClass::Deadlock,
+            "Resource busy" | "Operation failed. Try again." => ErrorClass::Serialization,
+            "Operation timed out" if text.contains("lock") => ErrorClass::LockTimeout,
+            "Operation timed out" | "Result incomplete" => ErrorClass::Busy,
             // After one of these, a database refuses writes.
             "IO error" | "Corruption" | "Shutdown in progress" => ErrorClass::ConnectionLost,
             _ => ErrorClass::Other,
@@ -44,6 +48,12 @@ mod tests {
         );
         assert_eq!(class("Corruption: block checksum mismatch"), ErrorClass::ConnectionLost);
         assert_eq!(class("Result incomplete: Write stall"), ErrorClass::Busy);
+        let timeout = "Operation timed out: Timeout waiting to lock key";
+        assert_eq!(class(timeout), ErrorClass::LockTimeout);
+        assert_eq!(class("Resource busy: Deadlock"), ErrorClass::Deadlock);
+        assert_eq!(class("Resource busy: "), ErrorClass::Serialization);
+        let history = "Operation failed. Try again.: Transaction could not check for conflicts";
+        assert_eq!(class(history), ErrorClass::Serialization);
         assert_eq!(class("Invalid argument: no"), ErrorClass::Other);
         assert_eq!(error("Corruption: x").code.as_deref(), Some("rocksdb Corruption"));
     }

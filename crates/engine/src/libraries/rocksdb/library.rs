@@ -60,11 +60,12 @@ impl Library {
         let mut settings = Options::new(api);
 
         settings.set_create(true);
-        let open = Database::open(settings, &database).map_err(|source| SetupError::Server {
-            server: format!("`{build}`, tested in `{}`", database.display()),
-            source,
-            help: None,
-        })?;
+        let open =
+            Database::open(settings, &database, None).map_err(|source| SetupError::Server {
+                server: format!("`{build}`, tested in `{}`", database.display()),
+                source,
+                help: None,
+            })?;
 
         let silent = || SetupError::Build {
             build: build.clone(),

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use words::{Durability, Setting, SettingRole};
+use words::{Durability, Setting, SettingRole, TransactionKind};
 
 pub use ffi::RocksSession;
 pub use library::Library;
@@ -31,7 +31,7 @@ pub(crate) use statistics::{add_stall_totals, levels};
 
 use crate::contract::{
     Capabilities, Engine, KeyValueEngine, KeyValueLibrary, Lacking, LibraryConfig, Observer,
-    SettleLimits, Settled, Storage, durability_setting,
+    SettleLimits, Settled, Storage, durability_setting, transactions_setting,
 };
 use crate::error::{Error, ErrorClass, SetupError};
 use crate::local::log::LogParser;
@@ -54,6 +54,8 @@ pub struct RocksDb {
     set: Vec<OptionEntry>,
     not_applicable: Vec<String>,
     durability: Durability,
+    /// The kind of transactions that was asked for.
+    transactions: Option<TransactionKind>,
     /// The database has the merge operator that sessions need.
     can_merge: bool,
 }
@@ -119,15 +121,17 @@ impl RocksDb {
 
         let (mut options, not_applicable) = prepare(library, &mut entries, config)?;
         options.set_create(create);
-        let opened = Database::open(options, &database).map_err(|source| SetupError::Server {
-            server: format!("{} at `{}`", library.version_text(), database.display()),
-            help: match source.class {
-                ErrorClass::DiskFull => {
-                    Some("free disk space, or choose another data directory".into())
-                }
-                _ => None,
-            },
-            source,
+        let opened = Database::open(options, &database, config.transactions).map_err(|source| {
+            SetupError::Server {
+                server: format!("{} at `{}`", library.version_text(), database.display()),
+                help: match source.class {
+                    ErrorClass::DiskFull => {
+                        Some("free disk space, or choose another data directory".into())
+                    }
+                    _ => None,
+                },
+                source,
+            }
         })?;
 
         refuse_missing_cache(library, &entries, &opened)?;
@@ -139,6 +143,7 @@ impl RocksDb {
             set: entries,
             not_applicable,
             durability: config.durability,
+            transactions: config.transactions,
             can_merge,
         })
     }
@@ -184,7 +189,13 @@ impl KeyValueEngine for RocksDb {
     }
 
     fn lacks(&self) -> Lacking {
-        Lacking { merges: !self.can_merge, ..Lacking::default() }
+        Lacking {
+            merges: !self.can_merge,
+            range_deletions: !self.database.deletes_ranges(),
+            transactions: !self.database.has_transactions(),
+            isolation: !self.database.isolates_transactions(),
+            ..Lacking::default()
+        }
     }
 }
 
@@ -298,6 +309,7 @@ impl Engine for RocksDb {
 
         // Not options of the library, but how assay's connections use it.
         settings.push(durability_setting(self.durability));
+        settings.extend(self.transactions.map(transactions_setting));
         settings
             .push(Setting { source: Some("assay".into()), ..Setting::new(PERF_LEVEL, "disable") });
 

@@ -9,6 +9,7 @@ mod crash;
 mod libraries;
 mod life;
 mod sequence;
+mod transactions;
 
 use std::path::Path;
 use std::sync::Arc;

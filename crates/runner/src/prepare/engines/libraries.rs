@@ -56,6 +56,7 @@ pub fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<LibraryC
         durability: config.durability,
         // Whoever starts the target knows its workload.
         merges: false,
+        transactions: None,
     };
 
     if config.load.is_empty() {

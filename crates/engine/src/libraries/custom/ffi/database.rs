@@ -135,6 +135,8 @@ impl Api {
                 merges: true,
                 range_deletions: true,
                 ingestion: true,
+                transactions: true,
+                isolation: true,
             },
             writers_max: if table.writers_max == 0 { u32::MAX } else { table.writers_max },
             write,

@@ -134,6 +134,30 @@ functions! {
     optional {
         cancel_all_background_work: fn(Opaque, c_uchar);
         cache_create_hyper_clock: fn(usize, usize) -> Opaque;
+        transactiondb_options_create: fn() -> Opaque;
+        transactiondb_options_destroy: fn(Opaque);
+        transactiondb_open_column_families: fn(Opaque, Opaque, *const c_char, c_int, *const *const c_char, *const Opaque, *mut Opaque, Failure) -> Opaque;
+        transactiondb_get_base_db: fn(Opaque) -> Opaque;
+        transactiondb_close_base_db: fn(Opaque);
+        transactiondb_close: fn(Opaque);
+        optimistictransactiondb_open_column_families: fn(Opaque, *const c_char, c_int, *const *const c_char, *const Opaque, *mut Opaque, Failure) -> Opaque;
+        optimistictransactiondb_get_base_db: fn(Opaque) -> Opaque;
+        optimistictransactiondb_close_base_db: fn(Opaque);
+        optimistictransactiondb_close: fn(Opaque);
+        transaction_options_create: fn() -> Opaque;
+        transaction_options_destroy: fn(Opaque);
+        transaction_options_set_set_snapshot: fn(Opaque, c_uchar);
+        transaction_options_set_lock_timeout: fn(Opaque, i64);
+        optimistictransaction_options_create: fn() -> Opaque;
+        optimistictransaction_options_destroy: fn(Opaque);
+        optimistictransaction_options_set_set_snapshot: fn(Opaque, c_uchar);
+        transaction_begin: fn(Opaque, Opaque, Opaque, Opaque) -> Opaque;
+        optimistictransaction_begin: fn(Opaque, Opaque, Opaque, Opaque) -> Opaque;
+        transaction_destroy: fn(Opaque);
+        transaction_get_for_update: fn(Opaque, Opaque, *const c_char, usize, *mut usize, c_uchar, Failure) -> *mut c_char;
+        transaction_put: fn(Opaque, *const c_char, usize, *const c_char, usize, Failure);
+        transaction_commit: fn(Opaque, Failure);
+        transaction_rollback: fn(Opaque, Failure);
         batched_multi_get_cf: fn(Opaque, Opaque, Opaque, usize, *const *const c_char, *const usize, *mut Opaque, *mut *mut c_char, c_uchar);
     }
 }

@@ -14,7 +14,8 @@ use words::Durability;
 use super::api::{Api, Opaque, Owned};
 use super::database::{Database, bytes, check};
 use super::sorted_files::SortedFiles;
-use crate::contract::{Direction, KeyOrder, KeyValueSession, Scan, Scanned};
+use super::transactions::SessionTransactions;
+use crate::contract::{Direction, KeyOrder, KeyValueSession, Scan, Scanned, TransactionOptions};
 use crate::error::Error;
 
 /// The value of `rocksdb_disable`, which turns per-thread counters off.
@@ -49,6 +50,8 @@ pub struct RocksSession {
     /// The files that the session writes; `None` if it wrote none since the last ingestion.
     files: Option<SortedFiles>,
     order: KeyOrder,
+    /// `None` if a transaction is a batch, or the database has none.
+    transactions: Option<SessionTransactions>,
     database: Arc<Database>,
 }
 
@@ -84,6 +87,10 @@ impl RocksSession {
                 multi_get: MultiGet::default(),
                 files: None,
                 order: KeyOrder::default(),
+                transactions: database
+                    .transactions
+                    .as_ref()
+                    .map(|transactions| SessionTransactions::new(api, transactions)),
                 database,
             }
         };
@@ -248,6 +255,59 @@ impl KeyValueSession for RocksSession {
         }
     }
 
+    fn set_transactions(&mut self, options: TransactionOptions) {
+        if let Some(transactions) = &self.transactions {
+            transactions.set_options(options);
+        }
+    }
+
+    #[inline]
+    fn begin_transaction(&mut self) -> Result<(), Error> {
+        match &mut self.transactions {
+            Some(transactions) => transactions.begin(&self.write),
+            None if self.database.has_batches_as_transactions => self.clear_batch(),
+            None => return Err(Error::other("the database has no transactions")),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn get_for_update(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
+        match &mut self.transactions {
+            Some(transactions) => transactions.get_for_update(&self.read, key),
+            None => get_pinned(&self.database, &self.read, &mut self.pinned, key),
+        }
+    }
+
+    #[inline]
+    fn put_in_transaction(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        match &mut self.transactions {
+            Some(transactions) => transactions.put(key, value),
+            None => {
+                self.batch_put(key, value);
+                Ok(())
+            }
+        }
+    }
+
+    #[inline]
+    fn commit(&mut self) -> Result<(), Error> {
+        match &mut self.transactions {
+            Some(transactions) => transactions.commit(),
+            None => self.write_batch(),
+        }
+    }
+
+    fn roll_back(&mut self) -> Result<(), Error> {
+        match &mut self.transactions {
+            Some(transactions) => transactions.roll_back(),
+            None => {
+                self.clear_batch();
+                Ok(())
+            }
+        }
+    }
+
     #[inline]
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {
         // SAFETY: the batch is this session's; it copies key and value.
@@ -284,27 +344,7 @@ impl KeyValueSession for RocksSession {
 
     #[inline]
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
-        self.pinned = None;
-        let mut failure = null_mut();
-
-        // SAFETY: the database is held open; the key is borrowed for the call; what is returned is
-        // ours.
-        let value = unsafe {
-            let (read, start) = (self.read.raw, key.as_ptr().cast());
-            (self.api.get_pinned)(self.raw, read, start, key.len(), &mut failure)
-        };
-        check(self.api, failure)?;
-
-        if value.is_null() {
-            return Ok(None);
-        }
-
-        // SAFETY: the value is pinned until it is released, for which this session has to be
-        // borrowed mutably: not while what is returned lives.
-        unsafe {
-            self.pinned = Some(Owned::new(value, self.api.pinnableslice_destroy));
-            Ok(Some(pinned_bytes(self.api, value)))
-        }
+        get_pinned(&self.database, &self.read, &mut self.pinned, key)
     }
 
     #[inline]
@@ -397,6 +437,40 @@ impl KeyValueSession for RocksSession {
     fn release(&mut self) {
         self.pinned = None;
         self.release_many();
+        if let Some(transactions) = &mut self.transactions {
+            transactions.release();
+        }
+    }
+}
+
+/// Reads a key, and keeps its value in `pinned`.
+#[inline]
+fn get_pinned<'p>(
+    database: &Database,
+    read: &Owned,
+    pinned: &'p mut Option<Owned>,
+    key: &[u8],
+) -> Result<Option<&'p [u8]>, Error> {
+    *pinned = None;
+    let api = database.api;
+    let mut failure = null_mut();
+
+    // SAFETY: the database is held open; the key is borrowed for the call; what is returned is ours.
+    let value = unsafe {
+        let start = key.as_ptr().cast();
+        (api.get_pinned)(database.raw, read.raw, start, key.len(), &mut failure)
+    };
+    check(api, failure)?;
+
+    if value.is_null() {
+        return Ok(None);
+    }
+
+    // SAFETY: the value is pinned until it is released, for which `pinned` has to be borrowed
+    // mutably: not while what is returned lives.
+    unsafe {
+        *pinned = Some(Owned::new(value, api.pinnableslice_destroy));
+        Ok(Some(pinned_bytes(api, value)))
     }
 }
 

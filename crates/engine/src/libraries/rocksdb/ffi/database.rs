@@ -9,7 +9,10 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
+use words::TransactionKind;
+
 use super::api::{Api, Opaque, Owned};
+use super::transactions::{Opened, TransactionDatabase};
 use crate::error::Error;
 use crate::libraries::rocksdb::failure;
 
@@ -69,6 +72,11 @@ impl Options {
         // SAFETY: no arguments; what is returned is ours.
         let owned = unsafe { Owned::new((api.options_create)(), api.options_destroy) };
         Self { api, owned }
+    }
+
+    /// Returns the object of the library.
+    pub(super) fn raw(&self) -> Opaque {
+        self.owned.raw
     }
 
     /// Returns these options with `changes`, in the library's notation.
@@ -141,6 +149,10 @@ pub(in crate::libraries::rocksdb) struct Database {
     pub(super) raw: Opaque,
     pub(super) family: Opaque,
     pub(super) directory: PathBuf,
+    /// The handle for transactions, if the database was opened with any.
+    pub(super) transactions: Option<TransactionDatabase>,
+    /// The kind that was asked for is none that protects reads: a transaction is a batch.
+    pub(super) has_batches_as_transactions: bool,
     /// The options, which contain the statistics.
     options: Options,
 }
@@ -161,18 +173,39 @@ impl Drop for Database {
                 cancel(self.raw, 1);
             }
             (self.api.column_family_handle_destroy)(self.family);
-            (self.api.close)(self.raw);
+            match &self.transactions {
+                Some(transactions) => transactions.close(self.raw),
+                None => (self.api.close)(self.raw),
+            }
         }
     }
 }
 
 impl Database {
-    /// Opens or creates the database in `directory`, depending on the options.
+    /// Opens or creates the database in `directory`, depending on the options. If the version lacks
+    /// transactions of this kind, the database has none.
     pub(in crate::libraries::rocksdb) fn open(
         options: Options,
         directory: &Path,
+        kind: Option<TransactionKind>,
     ) -> Result<Self, Error> {
         let api = options.api;
+        let is_unprotected = kind == Some(TransactionKind::Unprotected);
+        if let Some(kind) = kind.filter(|_| !is_unprotected)
+            && let Some(opened) = TransactionDatabase::open(api, &options, directory, kind)?
+        {
+            let Opened { transactions, base, family } = opened;
+            return Ok(Self {
+                api,
+                raw: base,
+                family,
+                directory: directory.to_owned(),
+                transactions: Some(transactions),
+                has_batches_as_transactions: false,
+                options,
+            });
+        }
+
         let path = text(&directory.to_string_lossy())?;
         let names = [c"default".as_ptr()];
         let families = [options.owned.raw.cast_const()];
@@ -194,7 +227,32 @@ impl Database {
         };
 
         check(api, failure)?;
-        Ok(Self { api, raw, family, directory: directory.to_owned(), options })
+        Ok(Self {
+            api,
+            raw,
+            family,
+            directory: directory.to_owned(),
+            transactions: None,
+            has_batches_as_transactions: is_unprotected,
+            options,
+        })
+    }
+
+    /// Returns whether sessions have transactions, of any kind.
+    pub(in crate::libraries::rocksdb) fn has_transactions(&self) -> bool {
+        self.transactions.is_some() || self.has_batches_as_transactions
+    }
+
+    /// Returns whether transactions of several sessions are kept apart.
+    pub(in crate::libraries::rocksdb) fn isolates_transactions(&self) -> bool {
+        self.transactions.is_some()
+    }
+
+    /// Returns whether ranges can be deleted. Some versions put all writes of a database with
+    /// transactions into one, which has no such write.
+    pub(in crate::libraries::rocksdb) fn deletes_ranges(&self) -> bool {
+        let transactions = self.transactions.as_ref();
+        !transactions.is_some_and(TransactionDatabase::covers_other_work)
     }
 
     /// Returns the options, which live as long as the database.

@@ -7,6 +7,7 @@ mod api;
 mod client;
 mod database;
 mod sorted_files;
+mod transactions;
 
 pub(super) use api::{Api, load};
 pub use client::RocksSession;
