@@ -205,7 +205,7 @@ descriptions! {
         "steps"
             => "any list of these, `drain`, `revrange`, `multireadwhilewriting`, `mergerandom`, \
                 `readwhilemerging` and other `*whilemerging`, `deleteseq`, `deleterandom`, \
-                `deleterange`, `mixgraph`, and `ycsb_a` to `ycsb_f`, `fillseq` or `fillsst` first; a suffix repeats one: `overwrite.2`";
+                `deleterange`, `mixgraph`, `randomtransaction`, and `ycsb_a` to `ycsb_f`, `fillseq` or `fillsst` first; a suffix repeats one: `overwrite.2`";
         "keys"
             => "keys that `fillseq` or `fillsst` writes";
         "key-size" "value-size"
@@ -219,9 +219,9 @@ descriptions! {
             => "how long each read-only step runs";
         "read-write-time"
             => "how long each `*whilewriting`, `*whilemerging`, `overwrite`, `mergerandom`, \
-                `mixgraph` and `ycsb_*` runs";
+                `mixgraph`, `randomtransaction` and `ycsb_*` runs";
         "read-keys"
-            => "the keys that steps read, except `mixgraph` and `ycsb_*`: `\"zipfian(0.99)\"` has the distribution \
+            => "the keys that steps read, except `mixgraph`, `randomtransaction` and `ycsb_*`: `\"zipfian(0.99)\"` has the distribution \
                 of `ycsb_*`, and `\"exponential(15)\"` that of `db_bench --read_random_exp_range`";
         "sync"
             => "whether each write is on the disk before it returns, whatever the config's \
@@ -242,7 +242,7 @@ descriptions! {
         "step.\"NAME\"" or ""
             => "for one step: `time`, `write-rate` (of `*while*`), `read-keys`, `sync`, \
                 `writes` (of `overwritesome`) and `deletes` (of `delete*`), both by default a tenth \
-                of `keys`, `range-width` (100 keys, of `deleterange`); `mixgraph` has [more](method.md#mixgraph)";
+                of `keys`, `range-width` (100 keys, of `deleterange`); `mixgraph` and `randomtransaction` have more: [method.md](method.md#mixgraph)";
     }
     "workload.sysbench" {
         "tables"

@@ -19,7 +19,7 @@ use crate::spec::ENV;
 const PLANS: [&str; 5] = [
     "repeats = 'until decided'\n[profile]\n[exact]\n[workload.insert.step.'l.i1']\ntime = '1s'\n\
      [build.a]\nsqlite = 'bundled'\n[config.sqlite.a]\n[config.postgres.a]\n[config.mysql.a]\n[config.null.a]\n[[target]]\n",
-    "[workload.kv]\nsteps = ['fillseq', 'overwritesome', 'readwhilewriting', 'deleterange', 'mixgraph']\n\
+    "[workload.kv]\nsteps = ['fillseq', 'overwritesome', 'readwhilewriting', 'deleterange', 'mixgraph', 'randomtransaction']\n\
      [build.a]\nrocksdb = 'a'\n[config.rocksdb.a]\n[config.library.a]\n",
     "[workload.sysbench.test.a]\ngroup = 'point'\n[[workload.sysbench.test.a.statement]]\nsql = 'SELECT 1'\n\
      [build.a]\nsqlite = 'bundled'\n",

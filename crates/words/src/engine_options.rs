@@ -150,6 +150,7 @@ pub(crate) const OF_ROCKSDB: &[&str] = &[
     "stats_dump_period_sec",
     "stats_persist_period_sec",
     "table_cache_numshardbits",
+    "transactions",
     "use_direct_reads",
 ];
 

@@ -29,6 +29,9 @@ pub enum Summary {
     /// Key-value pairs that the connection wrote and verified.
     #[serde(skip)]
     KeyValueMix(MixSummary),
+    /// Key-value pairs that the connection changed in transactions.
+    #[serde(skip)]
+    KeyValueTransactions(TransactionSummary),
 }
 
 /// The activity of a step's connections: the client of each, and what its program says when the step
@@ -150,6 +153,20 @@ pub struct MixSummary {
     pub(crate) written: u64,
     /// The number after the largest new key of all clients; 0 if the step inserts none.
     pub(crate) end_key: u64,
+}
+
+/// The transactions of a client.
+#[derive(Clone, Debug)]
+pub struct TransactionSummary {
+    pub(crate) read: ReadSummary,
+    /// The number of writes begun.
+    pub(crate) begun: u64,
+    /// The number of writes that were committed.
+    pub(crate) written: u64,
+    /// The sum of what was added to each set.
+    pub(crate) added: u64,
+    /// The sum that was added by commits of which nobody knows whether they took place.
+    pub(crate) unknown: u64,
 }
 
 /// The results of a reader's verification.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use words::{Durability, EngineInterface};
+use words::{Durability, EngineInterface, TransactionKind};
 
 use super::builds::DeclaredBuild;
 use super::creation::{self, override_creation};
@@ -17,7 +17,7 @@ use crate::text::wording::{choices, code, key_part};
 
 /// Keys of a config, and whether they are tables. In `[config.sqlite]` instead of
 /// `[config.sqlite.NAME]` they are where a name should be.
-const KEYS: [(&str, bool); 21] = [
+const KEYS: [(&str, bool); 22] = [
     ("extends", false),
     ("file", false),
     ("memory", false),
@@ -30,6 +30,7 @@ const KEYS: [(&str, bool); 21] = [
     ("unknown-options", false),
     ("statistics", false),
     ("durability", false),
+    ("transactions", false),
     ("table-format", false),
     ("table-options", false),
     ("extensions", false),
@@ -74,6 +75,7 @@ pub(crate) struct WrittenConfig {
     skips_unknown_options: Option<bool>,
     statistics: Option<bool>,
     durability: Option<Durability>,
+    transactions: Option<TransactionKind>,
     tls: Option<bool>,
     replicas: Option<u32>,
     logical_replication: Option<bool>,
@@ -90,6 +92,7 @@ impl WrittenConfig {
             skips_unknown_options: None,
             statistics: None,
             durability: None,
+            transactions: None,
             tls: None,
             replicas: None,
             logical_replication: None,
@@ -216,6 +219,7 @@ fn config(
     if facts.has_load_options {
         written.skips_unknown_options = cx.given(section, "unknown-options", &UNKNOWN_OPTIONS);
         written.statistics = cx.given(section, "statistics", &Flag);
+        written.transactions = cx.given(section, "transactions", &Choice(TransactionKind::NAMES));
     }
 
     // The engine's own options.
@@ -385,6 +389,7 @@ pub(crate) fn merge(parent: Option<&Config>, written: &WrittenConfig) -> Config 
         written.skips_unknown_options.unwrap_or(merged.skips_unknown_options);
     merged.statistics = written.statistics.unwrap_or(merged.statistics);
     merged.durability = written.durability.unwrap_or(merged.durability);
+    merged.transactions = written.transactions.unwrap_or(merged.transactions);
     merged.tls = written.tls.unwrap_or(merged.tls);
     merged
 }

@@ -37,6 +37,12 @@ impl Kv {
     pub fn merges(&self) -> bool {
         self.steps.iter().any(|step| step.kind.merges())
     }
+
+    /// Returns whether a step has transactions.
+    pub fn has_transactions(&self) -> bool {
+        let mut steps = self.steps.iter();
+        steps.any(|step| matches!(step.kind, KvStepKind::Transactions { .. }))
+    }
 }
 
 /// One step of the key-value sequence.
@@ -64,7 +70,8 @@ impl KvStep {
             KvStepKind::Read { time, .. }
             | KvStepKind::ReadWhileWriting { time, .. }
             | KvStepKind::Mixed { time, .. }
-            | KvStepKind::MixGraph { time, .. } => StepRun::measured(&self.name, Some(time)),
+            | KvStepKind::MixGraph { time, .. }
+            | KvStepKind::Transactions { time, .. } => StepRun::measured(&self.name, Some(time)),
             KvStepKind::Overwrite { time, .. } => StepRun {
                 settle: Some(Settle::Pending),
                 ..StepRun::measured(&self.name, Some(time))
@@ -121,6 +128,13 @@ pub enum KvStepKind {
         /// The duration.
         time: Duration,
     },
+    /// `randomtransaction`: each client changes one key of each set in a transaction.
+    Transactions {
+        /// The keys, and how transactions wait for each other.
+        transactions: KvTransactions,
+        /// The duration.
+        time: Duration,
+    },
     /// `overwritesome`
     OverwriteSome {
         /// Writes of all clients together.
@@ -173,6 +187,20 @@ impl KvStepKind {
         // The load is without a log.
         !self.is_load() && !never_writes
     }
+}
+
+/// The transactions of a step. Each adds a number to one key of each set, so that the sums of all sets
+/// stay equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KvTransactions {
+    /// The number of sets, which are ranges of the loaded keys.
+    pub sets: u32,
+    /// The number of keys of a set, from the first key of its range on.
+    pub keys_per_set: u64,
+    /// The longest wait for a lock. Of optimistic transactions, none waits.
+    pub lock_timeout: Duration,
+    /// A transaction fails if a key was changed since it began, not only since it read the key.
+    pub takes_snapshot: bool,
 }
 
 /// The distribution of the loaded keys that a step reads.

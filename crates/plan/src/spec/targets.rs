@@ -1,6 +1,6 @@
 //! Builds, configs, and the targets that they make.
 
-use words::{Creation, Durability, Engine, EngineHome, Limits, Secret};
+use words::{Creation, Durability, Engine, EngineHome, Limits, Secret, TransactionKind};
 
 /// One installed version of an engine.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,6 +113,8 @@ pub struct Config {
     pub statistics: bool,
     /// The durability of writes to an engine with keys and values, unless a step has its own.
     pub durability: Durability,
+    /// The kind of transactions of a database of RocksDB, if the workload has any.
+    pub transactions: TransactionKind,
 }
 
 impl Config {
@@ -137,11 +139,12 @@ impl Config {
             skips_unknown_options: false,
             statistics: false,
             durability: Durability::Process,
+            transactions: TransactionKind::Pessimistic,
         }
     }
 
     /// Returns the options that the config declares. The names of those for the load begin with
-    /// `load.`. `tls`, `durability`, the options for replicas, and [`Self::surroundings`] are
+    /// `load.`. `tls`, `durability`, `transactions`, the options for replicas, and [`Self::surroundings`] are
     /// assay's own.
     pub fn declared(&self) -> Vec<(String, String)> {
         let with_prefix = |(name, value): &(String, String)| {
@@ -155,7 +158,11 @@ impl Config {
         let durability =
             (!is_usual).then(|| ("durability".to_owned(), self.durability.name().to_owned()));
 
-        let own = tls.into_iter().chain(durability);
+        let is_usual = self.transactions == TransactionKind::Pessimistic;
+        let transactions =
+            (!is_usual).then(|| ("transactions".to_owned(), self.transactions.name().to_owned()));
+
+        let own = tls.into_iter().chain(durability).chain(transactions);
         let own = own.chain(self.replica_options()).chain(self.surroundings());
         self.set.iter().cloned().chain(own).chain(of_load).collect()
     }

@@ -1,6 +1,7 @@
 //! `[workload.kv]`: the parameters of the key-value sequence.
 
 mod graph;
+mod transactions;
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -10,7 +11,9 @@ use serde_json::{Value as Json, json};
 use crate::reading::context::{Context, Field, Section, ValueKind};
 use crate::reading::quantity::Quantity;
 use crate::reading::value_kinds::Flag;
-use crate::spec::{Kv, KvDelete, KvGraph, KvKeys, KvMix, KvRead, KvStep, KvStepKind, KvWrite};
+use crate::spec::{
+    Kv, KvDelete, KvGraph, KvKeys, KvMix, KvRead, KvStep, KvStepKind, KvTransactions, KvWrite,
+};
 use crate::text::tree::Node;
 use crate::text::wording::{code, quoted};
 use crate::workloads::step::{self, StepKind, StepNames};
@@ -32,7 +35,7 @@ const RANGE_WIDTH: u32 = 100;
 const RANGE_WIDTHS: RangeInclusive<u32> = 1..=1_000_000;
 const TIME_MAX: Duration = Duration::from_secs(72 * 3600);
 
-const STEPS: [(&str, Kind); 23] = [
+const STEPS: [(&str, Kind); 24] = [
     ("fillseq", Kind::FillSeq),
     ("fillsst", Kind::FillSst),
     ("drain", Kind::Drain),
@@ -56,6 +59,7 @@ const STEPS: [(&str, Kind); 23] = [
     ("deleterandom", Kind::Delete(KvDelete::Random)),
     ("deleterange", Kind::Delete(KvDelete::Range { width: RANGE_WIDTH })),
     ("mixgraph", Kind::MixGraph),
+    ("randomtransaction", Kind::Transactions),
 ];
 
 /// A step, as its name describes it.
@@ -72,6 +76,7 @@ enum Kind {
     Delete(KvDelete),
     Mixed(KvMix),
     MixGraph,
+    Transactions,
 }
 
 /// The steps of a plan that lists none.
@@ -233,6 +238,10 @@ fn step(options: &mut StepOptions<'_, '_>, kind: Kind) -> KvStepKind {
         Kind::MixGraph => {
             KvStepKind::MixGraph { graph: options.graph(), time: options.read_write_time() }
         }
+        Kind::Transactions => KvStepKind::Transactions {
+            transactions: options.transactions(),
+            time: options.read_write_time(),
+        },
     }
 }
 
@@ -301,6 +310,10 @@ impl StepOptions<'_, '_> {
 
     fn graph(&mut self) -> KvGraph {
         graph::read(self.cx, self.section, &self.defaults.keys)
+    }
+
+    fn transactions(&mut self) -> KvTransactions {
+        transactions::read(self.cx, self.section, &self.defaults.keys)
     }
 }
 

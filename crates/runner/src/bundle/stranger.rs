@@ -38,7 +38,7 @@ const HARMLESS: [&str; 18] = [
 const TESTS: &str = ".test.";
 
 /// Keys of a config whose values Assay itself interprets, apart from its tables.
-const CONFIG_KEYS: [&str; 12] = [
+const CONFIG_KEYS: [&str; 13] = [
     "extends",
     "memory",
     "cpus",
@@ -50,6 +50,7 @@ const CONFIG_KEYS: [&str; 12] = [
     "unknown-options",
     "statistics",
     "durability",
+    "transactions",
     // Only a name.
     "table-format",
 ];

@@ -8,6 +8,7 @@ use plan::{KvKeys, KvStep, KvStepKind};
 use serde::{Deserialize, Serialize};
 
 use super::graph::Graph;
+use super::transactions::{Counter, Sets};
 use crate::Random;
 use crate::hash::hash;
 use crate::sysbench::distribution::Zipf;
@@ -140,6 +141,8 @@ pub(super) struct Data {
     scrambled: Zipf,
     /// The distributions of the steps `mixgraph`, by the number of the step.
     graphs: Vec<(u32, Arc<Graph>)>,
+    /// The sets of the steps `randomtransaction`, by the number of the step.
+    sets: Vec<(u32, Sets)>,
 }
 
 impl Data {
@@ -171,15 +174,22 @@ impl Data {
             values: Random::stream(seed, &[VALUES]),
             scrambled: Zipf::new(KeyChooser::SCRAMBLED, KeyChooser::EXPONENT),
             graphs: Vec::new(),
+            sets: Vec::new(),
         }
     }
 
     /// Returns the data with the values that these steps write.
     pub(super) fn with_steps(mut self, steps: &[KvStep]) -> Self {
         for step in steps {
-            if let KvStepKind::MixGraph { graph, .. } = &step.kind {
-                let graph = Graph::new(graph, self.keys, self.seed);
-                self.graphs.push((step.number, Arc::new(graph)));
+            match &step.kind {
+                KvStepKind::MixGraph { graph, .. } => {
+                    let graph = Graph::new(graph, self.keys, self.seed);
+                    self.graphs.push((step.number, Arc::new(graph)));
+                }
+                KvStepKind::Transactions { transactions, .. } => {
+                    self.sets.push((step.number, Sets::new(transactions, self.keys)));
+                }
+                _ => {}
             }
         }
         self
@@ -189,6 +199,12 @@ impl Data {
     pub(super) fn graph_of(&self, step: u32) -> Option<&Arc<Graph>> {
         let found = self.graphs.iter().find(|(number, _)| *number == step);
         found.map(|(_, graph)| graph)
+    }
+
+    /// Returns the sets of a step `randomtransaction`; `None` for another step.
+    pub(super) fn sets_of(&self, step: u32) -> Option<Sets> {
+        let found = self.sets.iter().find(|(number, _)| *number == step);
+        found.map(|(_, sets)| *sets)
     }
 
     pub(super) fn key_buffer(&self) -> Vec<u8> {
@@ -225,6 +241,36 @@ impl Data {
         buffer.resize(size, FILLER);
         let random_bytes = random_bytes(size, self.compression_ratio);
         self.set_random_part(number, version, &mut buffer[..random_bytes]);
+    }
+
+    /// Writes the counter of a key into its value, which has that version.
+    #[inline]
+    pub(super) fn set_counter(
+        &self,
+        number: u64,
+        version: ValueVersion,
+        counter: u64,
+        value: &mut [u8],
+    ) {
+        let (_, body) = self.streams(number, version.pack());
+        value[WORD..2 * WORD].copy_from_slice(&Counter::encode(counter, &body));
+    }
+
+    /// Returns the counter in a value, if this step wrote it; 0 if another step did, or if the value
+    /// is damaged.
+    #[inline]
+    pub(super) fn counter_of(&self, number: u64, value: &[u8], step: u32) -> u64 {
+        let Some((first_word, rest)) = value.split_first_chunk::<WORD>() else {
+            return 0;
+        };
+        let (_, mask) = self.mask(number);
+        let version = u64::from_le_bytes(*first_word) ^ mask;
+        if ValueVersion::unpack(version).step != step {
+            return 0;
+        }
+        let (_, body) = self.streams(number, version);
+        let word = rest.first_chunk::<WORD>();
+        word.and_then(|word| Counter::decode(*word, &body)).unwrap_or(0)
     }
 
     /// Returns the size of the value of a version.
@@ -284,9 +330,18 @@ impl Data {
         }
 
         let (_, mut body) = self.streams(number, version);
+        let has_counter = self.sets_of(ValueVersion::unpack(version).step).is_some();
+        let counter = rest.first_chunk().and_then(|word| Counter::decode(*word, &body));
+        if has_counter && counter.is_none() {
+            return Err(Fault::Damaged);
+        }
+
+        // The counter is in the place of the first word.
+        let mut skipped = usize::from(has_counter);
         let is_whole = rest.chunks(PIECE).all(|piece| {
             let (mask, words) = self.piece(&mut body);
-            piece.chunks(WORD).zip(words).all(|(actual, word)| {
+            let first = std::mem::take(&mut skipped);
+            piece.chunks(WORD).zip(words).skip(first).all(|(actual, word)| {
                 let expected = (word ^ mask).to_le_bytes();
                 *actual == expected[..actual.len()]
             })
@@ -316,13 +371,22 @@ impl Data {
     /// Returns the keys that a writer writes or deletes, in its order.
     pub(super) fn choices(&self, step: u32, writer: u32, shape: KeyShape) -> KeyChoices {
         let random = self.writes(step, writer);
-        let numbers = match (shape, self.graph_of(step)) {
-            (KeyShape::InOrder, _) => return KeyChoices::InOrder,
-            (KeyShape::Graph, Some(graph)) => {
-                return KeyChoices::Graph { random, graph: Arc::clone(graph) };
+        let numbers = match shape {
+            KeyShape::InOrder => return KeyChoices::InOrder,
+            KeyShape::Graph => {
+                if let Some(graph) = self.graph_of(step) {
+                    return KeyChoices::Graph { random, graph: Arc::clone(graph) };
+                }
+                Numbers::Uniform
             }
-            (KeyShape::Uniform | KeyShape::Graph, _) => Numbers::Uniform,
-            (KeyShape::Scrambled, _) => Numbers::Scrambled(self.scrambled),
+            KeyShape::Sets => {
+                if let Some(sets) = self.sets_of(step) {
+                    return KeyChoices::Sets { random, sets };
+                }
+                Numbers::Uniform
+            }
+            KeyShape::Uniform => Numbers::Uniform,
+            KeyShape::Scrambled => Numbers::Scrambled(self.scrambled),
         };
         KeyChoices::Random { random, chooser: KeyChooser { keys: self.keys, numbers } }
     }
@@ -361,6 +425,8 @@ pub(super) enum KeyShape {
     Scrambled,
     /// That of the step, which is a `mixgraph`.
     Graph,
+    /// One key of each set in turn, of a `randomtransaction`.
+    Sets,
 }
 
 /// Chooses keys.
@@ -413,6 +479,7 @@ pub(super) enum KeyChoices {
     InOrder,
     Random { random: Random, chooser: KeyChooser },
     Graph { random: Random, graph: Arc<Graph> },
+    Sets { random: Random, sets: Sets },
 }
 
 impl KeyChoices {
@@ -423,6 +490,7 @@ impl KeyChoices {
             Self::InOrder => sequence,
             Self::Random { random, chooser } => chooser.draw(&mut random.at(sequence)),
             Self::Graph { random, graph } => graph.draw_key(&mut random.at(sequence)),
+            Self::Sets { random, sets } => sets.draw_key(sequence, &mut random.at(sequence)),
         }
     }
 }
@@ -442,149 +510,4 @@ pub(super) fn number_of(key: &[u8]) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use plan::{KvGraph, KvGraphModel};
-
-    use super::*;
-
-    const VERSION: ValueVersion = ValueVersion { step: 3, writer: 40, sequence: (1 << 38) - 3 };
-
-    fn data(value_size: usize, ratio: f64) -> Data {
-        Data::new(1, 1000, 20, value_size, ratio)
-    }
-
-    fn value(data: &Data, number: u64, version: ValueVersion) -> Vec<u8> {
-        let mut value = data.value_buffer();
-        data.set_value(number, version, &mut value);
-        value
-    }
-
-    /// Who changes this also raises [`CONTENT_VERSION`](crate::CONTENT_VERSION).
-    #[test]
-    fn the_values_of_a_seed_are_those_of_earlier_versions() {
-        let data = data(40, 0.5);
-        let version = ValueVersion { step: 0, writer: 0, sequence: 1_000 };
-        assert_eq!(
-            value(&data, 1_000, version).escape_ascii().to_string(),
-            r"~\x06\xc7\xd5\xcc\x1f\xae\xc4\xd8\xe4I\x00c\xb6e\xdaF\x12\xca#aaaaaaaaaaaaaaaaaaaa"
-        );
-    }
-
-    #[test]
-    fn keys_sort_by_their_numbers_and_are_padded() {
-        let data = data(400, 0.5);
-        let mut keys = Vec::new();
-        for number in [0, 1, 255, 256, 65_535, 1 << 35] {
-            let mut key = data.key_buffer();
-            data.set_key(number, &mut key);
-            assert!(data.is_key(number, &key) && !data.is_key(number + 1, &key));
-            assert_eq!(key[8..], [b'0'; 12]);
-            keys.push(key);
-        }
-        assert!(keys.is_sorted());
-    }
-
-    #[test]
-    fn a_value_contains_its_version() {
-        for (size, ratio) in [
-            (16, 0.5),
-            (17, 1.0),
-            (100, 0.0),
-            (400, 0.5),
-            (401, 1.0),
-            (WORD + PIECE, 1.0),
-            (3001, 1.0),
-        ] {
-            let data = data(size, ratio);
-            let value = value(&data, 7, VERSION);
-            assert_eq!(value.len(), size);
-            assert_eq!(data.version_of(7, &value), Ok(VERSION), "{size} {ratio}");
-        }
-    }
-
-    #[test]
-    fn a_value_of_another_key_or_with_a_wrong_bit_is_detected() {
-        for (size, ratio) in [(40, 0.6), (PIECE + 100, 0.99)] {
-            let data = data(size, ratio);
-            let good = value(&data, 7, VERSION);
-            assert_eq!(data.version_of(8, &good), Err(Fault::Damaged));
-            let short = Fault::Length(size as u64 - 1);
-            assert_eq!(data.version_of(7, &good[1..]), Err(short));
-            for bit in 0..good.len() * 8 {
-                let mut bad = good.clone();
-                bad[bit / 8] ^= 1 << (bit % 8);
-                assert_eq!(data.version_of(7, &bad), Err(Fault::Damaged), "bit {bit}");
-            }
-        }
-    }
-
-    /// Eight bytes that occur twice, in one block or in several, would help a compressor.
-    #[test]
-    fn values_have_no_bytes_in_common_for_a_compressor() {
-        let data = data(2000, 1.0);
-        let mut seen = std::collections::HashSet::new();
-        let mut bytes = 0;
-        for number in 0..200 {
-            let value = value(&data, number, VERSION);
-            bytes += value.len() - 7;
-            seen.extend(value.windows(8).map(<[u8]>::to_vec));
-        }
-        assert_eq!(seen.len(), bytes);
-    }
-
-    #[test]
-    fn values_of_a_mixgraph_have_the_size_of_their_version() {
-        let graph = KvGraph::of_model(KvGraphModel::PrefixDist);
-        let kind = KvStepKind::MixGraph { graph, time: Duration::ZERO };
-        let step = KvStep { number: 3, name: String::new(), kind, sync: false };
-        let data = data(100, 0.5).with_steps(&[step]);
-
-        let mut value = Vec::new();
-        let mut sizes = std::collections::BTreeSet::new();
-        for sequence in 0..1000 {
-            let version = ValueVersion { sequence, ..VERSION };
-            data.set_sized_value(7, version, &mut value);
-            assert_eq!(data.version_of(7, &value), Ok(version));
-            sizes.insert(value.len());
-
-            // Neither longer nor shorter, nor with one wrong bit.
-            let size = value.len() as u64;
-            value.push(FILLER);
-            assert!(data.version_of(7, &value).is_err(), "{size}");
-            value.truncate(value.len() - 2);
-            assert!(data.version_of(7, &value).is_err(), "{size}");
-            data.set_sized_value(7, version, &mut value);
-            *value.last_mut().unwrap() ^= 4;
-            assert!(data.version_of(7, &value).is_err(), "{size}");
-        }
-        assert!(sizes.len() > 50 && sizes.first() == Some(&16), "{sizes:?}");
-    }
-
-    #[test]
-    fn the_ratio_is_the_random_share_of_a_value() {
-        let value = value(&data(400, 0.25), 7, VERSION);
-        assert_eq!(value[100..], [b'a'; 300]);
-        let longest = value[..100].chunk_by(|a, b| a == b).map(<[u8]>::len).max();
-        assert!(longest <= Some(3), "{longest:?}");
-    }
-
-    #[test]
-    fn the_data_never_changes() {
-        let value = value(&data(24, 1.0), 7, VERSION);
-        let words: Vec<u64> =
-            value.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
-        let choices = data(400, 0.5).choices(3, 1, KeyShape::Uniform);
-        let chosen: Vec<u64> = (0..4).map(|sequence| choices.get(sequence)).collect();
-        assert_eq!(
-            (words, chosen),
-            (EXPECTED_WORDS.to_vec(), EXPECTED_CHOICES.to_vec()),
-            "changed data changes every result: it must be a decision"
-        );
-    }
-
-    const EXPECTED_WORDS: [u64; 3] =
-        [15_931_586_859_627_982_163, 3_580_673_347_594_159_301, 18_048_501_805_953_319_244];
-    const EXPECTED_CHOICES: [u64; 4] = [689, 603, 571, 391];
-}
+mod tests;

@@ -5,6 +5,7 @@
 //! largest, and none is missing after a step. So every read has one right answer, except for the version
 //! of the value. A value names its version, and the seed says which key that version was written to.
 
+mod checks;
 mod data;
 mod deleted;
 mod graph;
@@ -12,6 +13,8 @@ mod graph_client;
 mod history;
 mod mixed;
 mod programs;
+mod transaction_client;
+mod transactions;
 mod verifier;
 
 #[cfg(test)]
@@ -20,15 +23,17 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Direction, Durability, Error, ErrorClass, KeyFacts, KeyValueSession, Scan};
-use plan::{KvDelete, KvKeys, KvMix, KvMixWrite, KvRead, KvStep, KvStepKind, KvWrite};
+use engine::{Durability, Error, ErrorClass, KeyValueSession};
+use plan::{
+    KvDelete, KvKeys, KvMix, KvMixWrite, KvRead, KvStep, KvStepKind, KvTransactions, KvWrite,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::check::ValueCheck;
 use crate::numbers::{ClientNumbers, SharedNumbers};
-use crate::summary::{ReadSummary, RowNumbers};
+use crate::summary::RowNumbers;
 use crate::{Check, Random, Schedule, Summaries, Summary, Task};
-use data::{Data, Fault, KeyFault, KeyShape, NUMBER_BYTES, VALUE_BYTES_MIN, ValueVersion};
+use checks::{Sums, check_reads};
+use data::{Data, KeyShape};
 pub use graph_client::GRAPH_KINDS;
 use graph_client::GraphClient;
 pub use history::StepWrites;
@@ -37,6 +42,8 @@ use mixed::MixedClient;
 pub use mixed::{READ_MODIFY_WRITE, mix_kinds};
 use programs::{ClientPart, Load, Reader, Writer, WriterPart, change_kind};
 pub use programs::{DELETE, DELETE_RANGE, INGEST, MERGE, PUT, read_kind, write_kind};
+pub use transaction_client::TRANSACTION;
+use transaction_client::TransactionClient;
 use verifier::ReadVerifier;
 
 /// The time between bursts of the writer in a step with readers; `db_bench` writes ten times a
@@ -69,6 +76,8 @@ pub struct Kv {
     history: Arc<History>,
     /// The number after the largest key: loaded keys have the numbers from 0 on, and new ones follow.
     end_key: u64,
+    /// The sums that the last step added to its sets, if it had transactions.
+    sums: Option<Sums>,
 }
 
 impl Kv {
@@ -89,6 +98,7 @@ impl Kv {
             data: Arc::new(data),
             history: Arc::default(),
             end_key: 0,
+            sums: None,
         }
     }
 
@@ -164,7 +174,9 @@ impl Kv {
             }
             KvStepKind::Mixed { mix, .. } => self.mixed_tasks(step, mix, &open_session),
             KvStepKind::MixGraph { .. } => self.graph_tasks(step, &open_session),
-
+            KvStepKind::Transactions { transactions, .. } => {
+                self.transaction_tasks(step, transactions, &open_session)
+            }
             KvStepKind::Overwrite { .. } => {
                 self.writer_tasks(step, self.clients, None, &open_session)
             }
@@ -276,6 +288,24 @@ impl Kv {
         Ok(tasks)
     }
 
+    /// Returns a client of a `randomtransaction` for each client.
+    fn transaction_tasks<S: KeyValueSession>(
+        &self,
+        step: &KvStep,
+        transactions: KvTransactions,
+        connect: &impl Fn() -> Result<S, Error>,
+    ) -> Result<Vec<Task>, Error> {
+        let current = CurrentWrites::new(step.number, KeyShape::Sets, self.clients);
+
+        let mut tasks = Vec::new();
+        for client in 0..self.clients {
+            let part = self.client_part(step, client, current);
+            let program = Box::new(TransactionClient::new(connect()?, part, &transactions));
+            tasks.push(Task::new(client, TRANSACTION, Schedule::Closed, program)?);
+        }
+        Ok(tasks)
+    }
+
     /// Returns the mean size of the values that a step writes, in bytes.
     pub fn value_bytes_mean(&self, step: &KvStep) -> f64 {
         match self.data.graph_of(step.number) {
@@ -340,11 +370,20 @@ impl Kv {
         let mut writers = Vec::new();
         let mut reads = Vec::new();
         let mut end_key = self.end_key;
+        let (mut added, mut unknown) = (0, 0);
         for (_, summary) in summaries {
             match summary {
                 Summary::KeyValueMix(done) => {
                     reads.push(&done.read);
                     end_key = end_key.max(done.end_key);
+                    writers.push(WriterHistory::new(done.begun, done.written, is_flawless));
+                }
+                Summary::KeyValueTransactions(done) => {
+                    reads.push(&done.read);
+                    added += done.added;
+                    unknown += done.unknown;
+                    // Of a failed transaction, nothing is in the database, unless its commit failed.
+                    let is_flawless = done.unknown == 0;
                     writers.push(WriterHistory::new(done.begun, done.written, is_flawless));
                 }
                 Summary::KeyValueReads(verified) => reads.push(verified),
@@ -360,6 +399,8 @@ impl Kv {
             }
         }
 
+        let sets = self.data.sets_of(step.number);
+        self.sums = sets.map(|sets| Sums { step: step.number, sets, added, unknown });
         let checks = check_reads(&reads, &writers);
         let has_written = end_key > self.end_key || writers.iter().any(|writer| writer.begun > 0);
         if has_written {
@@ -374,138 +415,6 @@ impl Kv {
         }
         self.end_key = end_key;
         checks
-    }
-
-    /// Compares the result of a full scan with what should be in the database.
-    pub fn check(&self, facts: &KeyFacts) -> Vec<Check> {
-        if let Some(unknown) = self.unknown_keys() {
-            return vec![unknown];
-        }
-
-        let keys = self.keys();
-        let mut checks = vec![Check::equal("keys", keys, facts.keys), self.check_bytes(facts)];
-        checks.extend(self.check_ends(facts.first.as_deref(), facts.last.as_deref()));
-        checks
-    }
-
-    /// Compares the bytes of all keys and values. If values differ in size, it is unknown which of
-    /// several writes of a key was the last, so that only the smallest and the largest sum are known.
-    fn check_bytes(&self, facts: &KeyFacts) -> Check {
-        const WHAT: &str = "bytes of keys and values";
-        let (keys, usual) = (self.keys(), self.data.value_size);
-        let graphs = self.history.graphs(&self.data, None);
-        let Some(largest) = graphs.map(|graph| graph.value_size_max()).max() else {
-            return Check::equal(WHAT, keys * self.entry_bytes(), facts.bytes);
-        };
-
-        let sum = |value_size: usize| keys * (self.data.key_size + value_size) as u64;
-        let (least, most) = (sum(VALUE_BYTES_MIN), sum(usual.max(largest)));
-        let holds = (least..=most).contains(&facts.bytes);
-        Check::new(WHAT, format!("{least} to {most}"), facts.bytes, holds)
-    }
-
-    /// Returns why keys can't be counted, if a failed write leaves open which ones exist.
-    fn unknown_keys(&self) -> Option<Check> {
-        let is_known = self.history.deleted().is_certain();
-        let why =
-            "a write of a deleted key, or a deletion, failed, so some keys may or may not exist";
-        (!is_known).then(|| Check::left_out("keys".to_owned(), why))
-    }
-
-    /// Compares only the smallest and the largest key.
-    ///
-    /// # Errors
-    /// The engine's own.
-    pub fn check_keys<S: KeyValueSession>(&self, session: &mut S) -> Result<Vec<Check>, Error> {
-        let first = end_key(session, Direction::Forward, &[])?;
-        let highest = vec![u8::MAX; self.data.key_size];
-        let last = end_key(session, Direction::Reverse, &highest)?;
-        session.release();
-
-        match self.unknown_keys() {
-            Some(unknown) => Ok(vec![unknown]),
-            None => Ok(self.check_ends(first.as_deref(), last.as_deref())),
-        }
-    }
-
-    fn check_ends(&self, first: Option<&[u8]>, last: Option<&[u8]>) -> Vec<Check> {
-        let deleted = self.history.deleted();
-        let smallest = Some(deleted.next_existing(0)).filter(|number| *number < self.end_key);
-        let newest = self.end_key.checked_sub(1);
-        let largest = newest.and_then(|newest| deleted.previous_existing(newest));
-        vec![
-            self.check_end("smallest key", smallest, first),
-            self.check_end("largest key", largest, last),
-        ]
-    }
-
-    fn check_end(&self, what: &str, number: Option<u64>, found: Option<&[u8]>) -> Check {
-        let expected = number.map(|number| {
-            let mut key = self.data.key_buffer();
-            self.data.set_key(number, &mut key);
-            key
-        });
-        let holds = expected.as_deref() == found;
-        Check::new(what, key_text(expected.as_deref()), key_text(found), holds)
-    }
-
-    /// Reads `samples` keys and compares each with its newest write: a lost write shows. `attempt`
-    /// makes the keys differ from those of other calls.
-    ///
-    /// # Errors
-    /// The engine's own.
-    pub fn check_values<S: KeyValueSession>(
-        &self,
-        session: &mut S,
-        samples: u64,
-        attempt: u64,
-    ) -> Result<Check, Error> {
-        let mut random = Random::stream(self.seed, &[attempt, SAMPLES]);
-        let mut key = self.data.key_buffer();
-        let mut compared = ValueCheck::default();
-        let samples = if self.end_key == 0 { 0 } else { samples };
-        for sample in 0..samples {
-            // For half of the samples, a write or deletion of the key is known, so that its loss
-            // would show. The other keys are random: those that were never changed are read, too.
-            let written =
-                if sample % 2 == 0 { self.history.random_write(&mut random) } else { None };
-            let number = match written {
-                Some(write) => self.history.key_of(&self.data, write),
-                None => random.below(self.end_key),
-            };
-
-            self.data.set_key(number, &mut key);
-            let value = session.get(&key)?;
-            let fault = self.check_value(number, value, written).err();
-            compared.add(fault.map(|fault| KeyFault { number, fault }.to_string()));
-        }
-        session.release();
-
-        Ok(compared.check("values written"))
-    }
-
-    /// Checks the value of a key, which must be at least as new as the write `written`.
-    fn check_value(
-        &self,
-        number: u64,
-        value: Option<&[u8]>,
-        written: Option<ValueVersion>,
-    ) -> Result<(), Fault> {
-        let deleted = self.history.deleted();
-        let is_deleted = deleted.contains(number);
-        let Some(value) = value else {
-            return if is_deleted { Ok(()) } else { Err(Fault::Missing) };
-        };
-        if is_deleted && deleted.is_certain() {
-            return Err(Fault::Deleted);
-        }
-
-        let found = self.data.version_of(number, value)?;
-        self.history.check(&self.data, number, found, None)?;
-        match written {
-            Some(write) if !self.history.is_same_or_newer(found, write) => Err(Fault::Lost(found)),
-            _ => Ok(()),
-        }
     }
 }
 
@@ -528,6 +437,7 @@ fn shape_of(kind: KvStepKind) -> KeyShape {
         KvStepKind::Delete { delete: KvDelete::InOrder, .. } => KeyShape::InOrder,
         KvStepKind::Mixed { .. } => KeyShape::Scrambled,
         KvStepKind::MixGraph { .. } => KeyShape::Graph,
+        KvStepKind::Transactions { .. } => KeyShape::Sets,
         _ => KeyShape::Uniform,
     }
 }
@@ -541,56 +451,5 @@ fn writer_part(step: &KvStep, writer: u32, quota: Option<u64>) -> WriterPart {
         step: step.number,
         writer,
         quota,
-    }
-}
-
-/// Returns the first key that a scan from `from` finds.
-fn end_key<S: KeyValueSession>(
-    session: &mut S,
-    direction: Direction,
-    from: &[u8],
-) -> Result<Option<Vec<u8>>, Error> {
-    let mut end = None;
-    let scan = Scan { from, direction, limit: 1, verifies_order: true };
-    session.scan(scan, |key, _| end = Some(key.to_vec()))?;
-    Ok(end)
-}
-
-/// Returns the checks of what readers saw, including whether they saw more of the current writer
-/// than it wrote.
-fn check_reads(reads: &[&ReadSummary], writers: &[WriterHistory]) -> Vec<Check> {
-    if reads.is_empty() {
-        return Vec::new();
-    }
-
-    let compared = ValueCheck {
-        count: reads.iter().map(|read| read.count).sum(),
-        wrong: reads.iter().map(|read| read.wrong).sum(),
-        first: reads.iter().find_map(|read| read.first.clone()),
-    };
-    let mut checks = vec![compared.check("values read")];
-
-    if let [writer] = writers {
-        let seen = reads.iter().map(|read| read.seen_end).max().unwrap_or(0);
-        checks.push(Check::new(
-            "newest write that was read",
-            format!("<= {}", writer.begun),
-            seen,
-            seen <= writer.begun,
-        ));
-    }
-    checks
-}
-
-/// Returns a key as text: its number if it has one, else its bytes.
-fn key_text(key: Option<&[u8]>) -> String {
-    let Some(key) = key else {
-        return "none".into();
-    };
-    match key.first_chunk::<NUMBER_BYTES>() {
-        Some(number) if key[NUMBER_BYTES..].iter().all(|&byte| byte == b'0') => {
-            format!("{} in {} bytes", u64::from_be_bytes(*number), key.len())
-        }
-        _ => key.escape_ascii().to_string(),
     }
 }

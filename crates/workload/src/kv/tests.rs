@@ -2,6 +2,7 @@
 
 mod changes;
 mod shares;
+mod transactions;
 
 use plan::KvRead;
 

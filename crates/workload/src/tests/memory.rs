@@ -14,7 +14,7 @@ pub(crate) struct Memory {
     map: Mutex<Map>,
     /// The durability that each session was set to, in order.
     pub(crate) durability: Mutex<Vec<Durability>>,
-    /// The failures of the next batches.
+    /// The failures of the next batches and transactions.
     pub(crate) failures: Mutex<Vec<ErrorClass>>,
 }
 
@@ -78,6 +78,24 @@ impl KeyValueSession for Client {
     fn ingest(&mut self) -> Result<(), Error> {
         assert!(self.files.is_sorted(), "keys ascend");
         self.memory.map().extend(self.files.drain(..));
+        Ok(())
+    }
+    fn begin_transaction(&mut self) -> Result<(), Error> {
+        self.clear_batch();
+        Ok(())
+    }
+    fn get_for_update(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
+        self.get(key)
+    }
+    fn put_in_transaction(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.batch_put(key, value);
+        Ok(())
+    }
+    fn commit(&mut self) -> Result<(), Error> {
+        self.write_batch()
+    }
+    fn roll_back(&mut self) -> Result<(), Error> {
+        self.clear_batch();
         Ok(())
     }
     fn batch_put(&mut self, key: &[u8], value: &[u8]) {

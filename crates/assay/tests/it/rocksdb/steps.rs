@@ -224,3 +224,52 @@ fn the_mixes_of_ycsb_run_on_each_library_and_are_checked() {
         }
     }
 }
+
+#[test]
+fn transactions_lose_no_update_on_each_library() {
+    let Some((place, libraries)) = place_with_libraries() else {
+        return;
+    };
+
+    // Few keys, so that the clients meet.
+    let steps =
+        ["fillseq", "randomtransaction", "overwritesome", "randomtransaction.2", "readrandom"];
+    let more = "verify-share = 1.0\nstep.randomtransaction.transaction-keys = 3\n\
+                step.randomtransaction.lock-timeout = \"1ms\"\n\
+                step.\"randomtransaction.2\" = { transaction-sets = 5, set-snapshot = true }";
+    let kinds = ["pessimistic", "optimistic", "none"];
+    let configs = kinds.map(|kind| {
+        format!("[config.rocksdb.{kind}]\nextends = \"small\"\ntransactions = \"{kind}\"\n")
+    });
+    let targets = "[[target]]\nconfigs = [\"pessimistic\", \"optimistic\", \"none\"]\n";
+    let plan = sequence(5_000, &steps, more) + &builds(&libraries) + &configs.concat() + targets;
+    let ended = place.run(&plan, &[]).expect_code(0);
+    let run = ended.run_directory();
+    let shown = Shown::read(&place, &run);
+    shown.assert_all_valid();
+
+    for library in 0..libraries.len() {
+        for kind in ["pessimistic", "optimistic"] {
+            let target = format!("b{library}.{kind}");
+            for (place, step) in [(2, "randomtransaction"), (4, "randomtransaction.2")] {
+                let transactions = &shown.row(&target, step)["ops"]["transaction"];
+                assert!(number(&transactions["count"]) > 0.0, "{transactions}");
+                assert_eq!(transactions["failed"], 0, "{target} {step}");
+
+                let path = format!("steps/{place:02}-{step}/step.json");
+                let record = json(&cell(&run, &target).join(path));
+                let checks = record["checks"].as_array().unwrap();
+                let sums = checks.iter().find(|check| check["what"] == "sum of each set").unwrap();
+                assert!(sums["holds"] == true && sums["found"] != "0", "{sums}");
+            }
+            let (found, source) = setting(&cell(&run, &target), "transactions");
+            assert_eq!((found.as_str(), source.as_str()), (kind, "assay"));
+        }
+
+        // Batches of two clients would lose updates.
+        let message = format!("`randomtransaction` is not applicable to `b{library}.none`");
+        let why = "does not offer transactions of several clients";
+        let is_said = |line: &str| line.contains(&message) && line.contains(why);
+        assert!(ended.stderr.lines().any(is_said), "{}", ended.stderr);
+    }
+}

@@ -62,8 +62,13 @@ impl<L: KeyValueLibrary> TargetStarter for LibraryRow<L> {
         let part = cell.part_of_steps();
 
         let mut openings = openings(&cell.session.file, cell.config())?;
-        let merges = matches!(cell.workload(), Workload::Kv(kv) if kv.merges());
-        openings.iter_mut().for_each(|config| config.merges = merges);
+        if let Workload::Kv(kv) = cell.workload() {
+            let transactions = kv.has_transactions().then_some(cell.config().transactions);
+            for opening in &mut openings {
+                opening.merges = kv.merges();
+                opening.transactions = transactions;
+            }
+        }
         let has_load_options = openings.len() > 1;
 
         let is_copy = cell.copy_kept_database(&data_dir)?;

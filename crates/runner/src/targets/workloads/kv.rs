@@ -52,6 +52,10 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
             KvStepKind::Delete { delete: KvDelete::Range { .. }, .. } if lacks.range_deletions => {
                 "deletions of ranges"
             }
+            KvStepKind::Transactions { .. } if lacks.transactions => "transactions of this kind",
+            KvStepKind::Transactions { .. } if lacks.isolation && self.workload.clients() > 1 => {
+                "transactions of several clients, since `transactions` is `none`"
+            }
             _ if lacks.synced_writes && self.workload.plan().steps[step].sync => {
                 "writes that survive a crash of the machine"
             }
@@ -67,6 +71,7 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
             | KvStepKind::Delete { delete: KvDelete::Random | KvDelete::Range { .. }, .. }
             | KvStepKind::Mixed { .. }
             | KvStepKind::MixGraph { .. }
+            | KvStepKind::Transactions { .. }
                 if lacks.concurrent_writers && self.workload.clients() > 1 =>
             {
                 "several sessions that write"
@@ -88,7 +93,10 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
             KvStepKind::Delete { .. } => key_bytes,
             _ => key_bytes + self.workload.value_bytes_mean(&plan.steps[step]),
         };
-        record.rows_per_commit = Some(1);
+        record.rows_per_commit = Some(match self.kind(step) {
+            KvStepKind::Transactions { transactions, .. } => transactions.sets,
+            _ => 1,
+        });
         record.row_bytes_mean = Some(entry_bytes);
 
         let (kind, main_operation) = match self.kind(step) {
@@ -106,6 +114,7 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
             }
             KvStepKind::Mixed { mix, .. } => (StepKind::Query, kv::mix_kinds(mix)[0]),
             KvStepKind::MixGraph { .. } => (StepKind::Query, kv::GRAPH_KINDS[0]),
+            KvStepKind::Transactions { .. } => (StepKind::Query, kv::TRANSACTION),
         };
 
         record.kind = kind;
@@ -155,7 +164,11 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
         let mut session = self.database.connect()?;
 
         let mut checks = match self.workload.plan().policy.checks {
-            Checks::Full => self.workload.check(&self.database.inspect()?),
+            Checks::Full => {
+                let mut checks = self.workload.check(&self.database.inspect()?);
+                checks.extend(self.workload.check_sums(&mut session)?);
+                checks
+            }
             _ => self.workload.check_keys(&mut session)?,
         };
 
