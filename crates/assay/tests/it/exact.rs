@@ -239,7 +239,7 @@ fn the_work_of_rocksdb_is_that_of_its_library() {
     let plan = format!(
         "name = \"test\"\n[workload.kv]\nkeys = 2000\nkey-size = 16\nvalue-size = 100\n\
          read-time = \"{QUICK}\"\nread-write-time = \"{QUICK}\"\n\
-         steps = [\"fillseq\", \"readrandom\", \"deleterandom\", \"mergerandom\"]\n\
+         steps = [\"fillseq\", \"readrandom\", \"deleterandom\", \"mergerandom\", \"randomtransaction\"]\n\
          [build.b0]\nrocksdb = '{}'\n",
         libraries[0].display()
     );
@@ -253,6 +253,7 @@ fn the_work_of_rocksdb_is_that_of_its_library() {
         ("fillseq", "put", 1_990),
         ("deleterandom", "delete", 190),
         ("mergerandom", "merge", OPERATIONS),
+        ("randomtransaction", "transaction", OPERATIONS),
     ] {
         for work in cells.work(step) {
             assert_eq!(work.operations, BTreeMap::from([(kind.to_owned(), operations)]));
