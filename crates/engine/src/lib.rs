@@ -90,6 +90,6 @@ pub use servers::{mysql, postgres};
 pub use support::catalog::index_on;
 pub use support::runtime::{check_preloaded, settings as runtime_settings};
 pub use words::{
-    Counter, CounterKind, Creation, DeclaredOption, Durability, IndexStatements, OptionStatus,
-    Role, Setting, SettingRole, StatementPlan, TransactionKind, UnmetOption,
+    Counter, CounterKind, Creation, DeclaredOption, Durability, IndexStatements, MergeOperator,
+    OptionStatus, Role, Setting, SettingRole, StatementPlan, TransactionKind, UnmetOption,
 };

@@ -210,6 +210,9 @@ descriptions! {
             => "keys that `fillseq` or `fillsst` writes";
         "key-size" "value-size"
             => "bytes; at least 8 and 16";
+        "merge-operator"
+            => "what merges do: `\"put\"` keeps the newest value, `\"uint64add\"` adds numbers of 64 bits, \
+                so that `value-size` is 8";
         "compression-ratio"
             => "the share of a value that is random; the rest compresses to nothing";
         "write-rate"
@@ -242,7 +245,7 @@ descriptions! {
         "step.\"NAME\"" or ""
             => "for one step: `time`, `write-rate` (of `*while*`), `read-keys`, `sync`, \
                 `writes` (of `overwritesome`) and `deletes` (of `delete*`), both by default a tenth \
-                of `keys`, `range-width` (100 keys, of `deleterange`); `mixgraph` and `randomtransaction` have more: [method.md](method.md#mixgraph)";
+                of `keys`, `range-width` (100 keys, of `deleterange`); [`mixgraph`](method.md#mixgraph) and [`randomtransaction`](method.md#transactions-with-keys) have more";
     }
     "workload.sysbench" {
         "tables"

@@ -36,6 +36,7 @@ mod engine;
 mod engine_options;
 mod log_event;
 mod measurement;
+mod merge_operator;
 pub mod metric;
 mod named_enum;
 mod number;
@@ -64,6 +65,7 @@ pub use measurement::{
     Check, Connection, FsyncLatency, IntervalRow, Limit, Limits, Ops, ProcessorEvents, ThreadUse,
     Warning, format_cpu_quota,
 };
+pub use merge_operator::MergeOperator;
 pub use metric::{Better, Decimals, METRICS, Metric, OPERATION_TIMES};
 pub use named_enum::IndexStatements;
 pub use number::{fixed, grouped};

@@ -79,8 +79,8 @@ pub trait KeyValueSession: Send + 'static {
     /// An error of the engine.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error>;
 
-    /// Merges a value into a key, whether or not the key exists. Of the values of a key that were put
-    /// or merged, the newest counts: the operator is that of `db_bench --merge_operator=put`.
+    /// Merges a value into a key, whether or not the key exists. The operator of the database says which
+    /// value the key then has ([`MergeOperator`](words::MergeOperator)).
     ///
     /// # Errors
     /// An error of the engine; always, if it can't merge values.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
-use words::{Durability, Setting, SettingRole, TransactionKind};
+use words::{Durability, MergeOperator, Setting, SettingRole, TransactionKind};
 
 use super::{Direction, Engine, KeyFacts, KeyValueSession, Observer, Scan, SettleLimits, Settled};
 use crate::error::{Error, SetupError};
@@ -41,9 +41,9 @@ pub struct LibraryConfig {
     pub statistics: bool,
     /// The durability of writes, unless a step asks for another one.
     pub durability: Durability,
-    /// RocksDB: sessions merge values into keys, so the database needs a merge operator.
+    /// RocksDB: the operator for values that sessions merge into keys; `None` if they merge none.
     #[serde(default)]
-    pub merges: bool,
+    pub merges: Option<MergeOperator>,
     /// RocksDB: the kind of transactions that sessions have; `None` if they have none.
     #[serde(default)]
     pub transactions: Option<TransactionKind>,
@@ -57,7 +57,7 @@ impl Default for LibraryConfig {
             unknown: UnknownOption::Refuse,
             statistics: false,
             durability: Durability::Process,
-            merges: false,
+            merges: None,
             transactions: None,
         }
     }

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 pub use graph::{KvGraph, KvGraphMix, KvGraphModel, KvPareto, KvPower, KvTwoTermExponential};
 
+use words::MergeOperator;
+
 use super::{Settle, StepPolicy, StepRun};
 
 /// The parameters of the key-value sequence.
@@ -20,6 +22,8 @@ pub struct Kv {
     pub key_size: u32,
     /// Bytes of a value.
     pub value_size: u32,
+    /// The operator that combines merged values. With sums, all values are numbers of 64 bits.
+    pub merge_operator: MergeOperator,
     /// The share of a value that is random; the rest compresses to nothing.
     pub compression_ratio: f64,
     /// Entries of a scan.
@@ -179,6 +183,12 @@ impl KvStepKind {
             }
             _ => false,
         }
+    }
+
+    /// Returns whether values that are sums can be checked after it: it writes none but by merges.
+    pub(crate) fn keeps_sums(self) -> bool {
+        let never_writes = matches!(self, Self::Drain | Self::Flush) || self.only_reads();
+        self.is_load() || self.merges() || never_writes
     }
 
     /// Returns whether its writes may be synchronous.

@@ -1,5 +1,7 @@
 //! The load of a workload: the first steps, which make the database that the others use.
 
+use words::MergeOperator;
+
 use super::{
     InsertStep, InsertStepKind, KvStepKind, SysbenchStepKind, Tables, TransactionsStepKind,
     Workload,
@@ -102,13 +104,18 @@ impl Workload {
                 }
             }
             // One client loads, whatever the number of others.
-            Self::Kv(kv) => facts.extend([
-                ("steps", format!("{:?}", &kv.steps[..count])),
-                ("keys", kv.keys.to_string()),
-                ("key-size", kv.key_size.to_string()),
-                ("value-size", kv.value_size.to_string()),
-                ("compression-ratio", kv.compression_ratio.to_string()),
-            ]),
+            Self::Kv(kv) => {
+                facts.extend([
+                    ("steps", format!("{:?}", &kv.steps[..count])),
+                    ("keys", kv.keys.to_string()),
+                    ("key-size", kv.key_size.to_string()),
+                    ("value-size", kv.value_size.to_string()),
+                    ("compression-ratio", kv.compression_ratio.to_string()),
+                ]);
+                if kv.merge_operator != MergeOperator::Put {
+                    facts.push(("merge-operator", kv.merge_operator.name().to_owned()));
+                }
+            }
             // It has connections of its own for the load.
             Self::Sysbench(sysbench) => facts.extend([
                 ("steps", format!("{:?}", &sysbench.steps[..count])),

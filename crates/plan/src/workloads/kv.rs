@@ -7,13 +7,15 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
+use words::MergeOperator;
 
 use crate::reading::context::{Context, Field, Section, ValueKind};
 use crate::reading::quantity::Quantity;
-use crate::reading::value_kinds::Flag;
+use crate::reading::value_kinds::{Choice, Flag};
 use crate::spec::{
     Kv, KvDelete, KvGraph, KvKeys, KvMix, KvRead, KvStep, KvStepKind, KvTransactions, KvWrite,
 };
+use crate::text::diagnostic::Place;
 use crate::text::tree::Node;
 use crate::text::wording::{code, quoted};
 use crate::workloads::step::{self, StepKind, StepNames};
@@ -26,6 +28,8 @@ const KEYS_MAX: u64 = 100_000_000_000;
 /// A key holds its number; a value holds its version and bytes that depend on it.
 const KEY_SIZE: RangeInclusive<u32> = 8..=4096;
 const VALUE_SIZE: RangeInclusive<u32> = 16..=(16 << 20);
+/// The size of a value that is a sum.
+const SUM_SIZE: u32 = 8;
 const ENTRIES: RangeInclusive<u32> = 1..=1_000_000;
 const MULTIGET_KEYS: RangeInclusive<u32> = 1..=10_000;
 /// `overwritesome` overwrites one in this many keys, and `delete*` delete one.
@@ -131,7 +135,15 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     // Keys are read in the order in which listings show them.
     let keys = cx.field(section, "keys", &Quantity::count(1..=KEYS_MAX), 1_000_000);
     let key_size = cx.value(section, "key-size", &Quantity::count(KEY_SIZE), 20);
-    let value_size = cx.value(section, "value-size", &Quantity::count(VALUE_SIZE), 400);
+    let operators = Choice(MergeOperator::NAMES);
+    let merge_operator = cx.field(section, "merge-operator", &operators, MergeOperator::Put);
+    let (value_sizes, value_size) = match merge_operator.value {
+        MergeOperator::Put => (VALUE_SIZE, 400),
+        MergeOperator::Uint64Add => (SUM_SIZE..=SUM_SIZE, SUM_SIZE),
+    };
+    let value_sizes = Quantity::count(value_sizes);
+    let value_size =
+        cx.inherited(section, "value-size", &value_sizes, &merge_operator, value_size).value;
     let compression_ratio = cx.value(section, "compression-ratio", &Quantity::share(), 0.5);
     let write_rate = cx.field(section, "write-rate", &Quantity::byte_rate(), 2 << 20);
 
@@ -147,6 +159,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
         keys: keys.value,
         key_size,
         value_size,
+        merge_operator: merge_operator.value,
         compression_ratio,
         scan_length: cx.value(section, "scan-length", &Quantity::count(ENTRIES), 10),
         multiget_keys: cx.value(section, "multiget-keys", &multiget, 10),
@@ -166,6 +179,9 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
 
     if names.trusted {
         check_order(cx, &names);
+        if kv.merge_operator == MergeOperator::Uint64Add {
+            check_sums(cx, &kv, &names, merge_operator.place);
+        }
     }
     Some(kv)
 }
@@ -314,6 +330,28 @@ impl StepOptions<'_, '_> {
 
     fn transactions(&mut self) -> KvTransactions {
         transactions::read(self.cx, self.section, &self.defaults.keys)
+    }
+}
+
+/// Reports steps that write values which are no summands: of several clients that put values, nobody
+/// knows whose is the last.
+fn check_sums(cx: &mut Context<'_>, kv: &Kv, names: &StepNames<Kind>, operator_place: Place) {
+    if names.place == Place::Nowhere {
+        cx.error("plan::conflict", operator_place, "the usual steps can't run with sums as values")
+            .label("they put values")
+            .help(
+                "list `steps` that load, read, merge or settle: `[\"fillseq\", \"mergerandom\"]`",
+            );
+        return;
+    }
+
+    for (step, (name, place)) in kv.steps.iter().zip(&names.value) {
+        if !step.kind.keeps_sums() {
+            let message = format!("step {} can't run with sums as values", code(&name.name));
+            cx.error("plan::conflict", *place, message).label("it puts or deletes values").help(
+                "with `merge-operator = \"uint64add\"`, use steps that load, read, merge or settle",
+            );
+        }
     }
 }
 

@@ -106,6 +106,10 @@ impl Kv {
         samples: u64,
         attempt: u64,
     ) -> Result<Check, Error> {
+        if self.data.has_sums() {
+            return self.check_sampled_sums(session, samples, attempt);
+        }
+
         let mut random = Random::stream(self.seed, &[attempt, SAMPLES]);
         let mut key = self.data.key_buffer();
         let mut compared = ValueCheck::default();
@@ -156,11 +160,15 @@ impl Kv {
 
     /// Compares the sums of all sets with what the transactions of the last step added, which is the
     /// same for each set: a lost update shows. Reads all keys of the sets. `None` if the last step had
-    /// no transactions.
+    /// no transactions. If values are sums, compares the sum of all.
     ///
     /// # Errors
     /// The engine's own.
     pub fn check_sums<S: KeyValueSession>(&self, session: &mut S) -> Result<Option<Check>, Error> {
+        if self.data.has_sums() {
+            return self.check_total(session).map(Some);
+        }
+
         let Some(Sums { step, sets, added, unknown }) = self.sums else {
             return Ok(None);
         };

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use plan::{KvKeys, KvStep, KvStepKind};
 use serde::{Deserialize, Serialize};
+use words::MergeOperator;
 
 use super::graph::Graph;
+use super::sums::SUM_BYTES;
 use super::transactions::{Counter, Sets};
 use crate::Random;
 use crate::hash::hash;
@@ -134,6 +136,8 @@ pub(super) struct Data {
     compression_ratio: f64,
     /// The bytes at the start of a value of the usual size that don't compress.
     random_bytes: usize,
+    /// Values are sums of 8 bytes.
+    has_sums: bool,
     values: Random,
     /// Random words that values are made of.
     pool: Box<[u64]>,
@@ -171,11 +175,34 @@ impl Data {
             value_size,
             compression_ratio,
             random_bytes: random_bytes(value_size, compression_ratio),
+            has_sums: false,
             values: Random::stream(seed, &[VALUES]),
             scrambled: Zipf::new(KeyChooser::SCRAMBLED, KeyChooser::EXPONENT),
             graphs: Vec::new(),
             sets: Vec::new(),
         }
+    }
+
+    /// Returns the data with the values that this operator combines.
+    pub(super) fn with_operator(mut self, operator: MergeOperator) -> Self {
+        self.has_sums = operator == MergeOperator::Uint64Add;
+        if self.has_sums {
+            self.value_size = SUM_BYTES;
+        }
+        self
+    }
+
+    /// Returns whether values are sums.
+    #[inline]
+    pub(super) fn has_sums(&self) -> bool {
+        self.has_sums
+    }
+
+    /// Returns the number that a write adds to the value of a key, or that the load gives it.
+    #[inline]
+    pub(super) fn summand(&self, number: u64, version: ValueVersion) -> u64 {
+        let (_, mut body) = self.streams(number, version.pack());
+        body.next_u64()
     }
 
     /// Returns the data with the values that these steps write.
@@ -230,7 +257,11 @@ impl Data {
     /// Writes a value of the usual size into a buffer that held one before.
     #[inline]
     pub(super) fn set_value(&self, number: u64, version: ValueVersion, buffer: &mut [u8]) {
-        self.set_random_part(number, version, &mut buffer[..self.random_bytes]);
+        if self.has_sums {
+            buffer.copy_from_slice(&self.summand(number, version).to_le_bytes());
+        } else {
+            self.set_random_part(number, version, &mut buffer[..self.random_bytes]);
+        }
     }
 
     /// Writes a value of the size that its version has.

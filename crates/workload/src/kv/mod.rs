@@ -13,6 +13,7 @@ mod graph_client;
 mod history;
 mod mixed;
 mod programs;
+mod sums;
 mod transaction_client;
 mod transactions;
 mod verifier;
@@ -90,6 +91,7 @@ impl Kv {
             plan.value_size as usize,
             plan.compression_ratio,
         )
+        .with_operator(plan.merge_operator)
         .with_steps(&plan.steps);
         Self {
             plan: plan.clone(),

@@ -125,8 +125,9 @@ impl ReadVerifier {
             end_key,
             size_min,
             size_max,
-            // Saturates: a share of 1 samples all but one in 2^64.
-            below: (share * 2_f64.powi(64)) as u64,
+            // Saturates: a share of 1 samples all but one in 2^64. A sum does not say which writes
+            // it is made of.
+            below: if data.has_sums() { 0 } else { (share * 2_f64.powi(64)) as u64 },
             value: Vec::with_capacity(size_max),
             data: Arc::clone(data),
             number: None,

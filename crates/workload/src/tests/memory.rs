@@ -60,8 +60,13 @@ impl KeyValueSession for Client {
         self.memory.map().insert(key.into(), value.into());
         Ok(())
     }
+    /// Values of 8 bytes are numbers, which are added; of others, the newest counts.
     fn merge(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        self.put(key, value)
+        let Ok(summand) = value.try_into().map(u64::from_le_bytes) else {
+            return self.put(key, value);
+        };
+        let old = self.get(key)?.and_then(|old| old.try_into().ok()).map_or(0, u64::from_le_bytes);
+        self.put(key, &old.wrapping_add(summand).to_le_bytes())
     }
     fn delete(&mut self, key: &[u8]) -> Result<(), Error> {
         self.memory.map().remove(key);

@@ -131,6 +131,31 @@ fn only_steps_that_merge_refuse_the_configs_own_operator() {
 }
 
 #[test]
+fn merged_numbers_are_added_up_on_each_library() {
+    let Some((place, libraries)) = place_with_libraries() else {
+        return;
+    };
+
+    let steps =
+        ["fillseq", "mergerandom", "readrandom", "fwdrangewhilemerging", "flush", "revrange"];
+    let more = format!("{WRITE_RATE}\nmerge-operator = \"uint64add\"");
+    let plan = sequence(5_000, &steps, &more).replace("value-size = 100\n", "");
+    let ended = place.run(&(plan + &builds(&libraries)), &[]).expect_code(0);
+    let run = ended.run_directory();
+    Shown::read(&place, &run).assert_all_valid();
+
+    for library in 0..libraries.len() {
+        let target = cell(&run, &format!("b{library}.small"));
+        let (operator, _) = setting(&target, "[CFOptions] merge_operator");
+        assert!(operator.contains("UInt64Add"), "{operator}");
+        let step = json(&target.join("steps/02-mergerandom/step.json"));
+        let checks = step["checks"].as_array().unwrap();
+        let has = |what: &str| checks.iter().any(|check| check["what"] == what);
+        assert!(has("sum of all values") && has("values written"), "{checks:?}");
+    }
+}
+
+#[test]
 fn a_mixgraph_runs_on_each_library_and_is_checked() {
     let steps =
         ["fillseq", "flush", "mixgraph", "mixgraph.2", "fwdrange", "deleterandom", "mixgraph.3"];

@@ -1,5 +1,7 @@
 //! The options of a config, each of which the library has accepted, or is known to lack.
 
+use words::MergeOperator;
+
 use super::ffi::{ClockCache, Options};
 use super::library::Library;
 use super::options::{self, OptionEntry, OptionsFile};
@@ -20,27 +22,43 @@ pub(super) fn entries_of(
     })
 }
 
-/// Adds the operator that makes the newest of several merged values count. Returns false if the
-/// version has no name for it, so that it can't be set.
+/// Adds the operator that combines merged values. Returns false if the version has no name for it, so
+/// that it can't be set.
 pub(super) fn add_merge_operator(
     library: &Library,
     entries: &mut Vec<OptionEntry>,
+    operator: MergeOperator,
 ) -> Result<bool, SetupError> {
     let mut others = entries.iter().filter(|entry| !entry.is_table);
     match others.find(|entry| entry.name == MERGE_OPERATOR) {
         None => {
-            let entry = OptionEntry::new(false, MERGE_OPERATOR, "put");
+            let entry = OptionEntry::new(false, MERGE_OPERATOR, operator.name());
             let is_known = Options::new(library.api).with(&entry.text()).is_ok();
             if is_known {
                 entries.push(entry);
             }
             Ok(is_known)
         }
-        Some(entry) if matches!(entry.value.as_str(), "put" | "PutOperator") => Ok(true),
+        Some(entry) if [operator.name(), class_of(operator)].contains(&entry.value.as_str()) => {
+            Ok(true)
+        }
         Some(entry) => Err(SetupError::config(
-            format!("{}: the steps that merge need the operator `put`", entry.shown()),
-            "remove the option, or the steps that merge",
+            format!(
+                "{}: the steps that merge need the operator `{}`",
+                entry.shown(),
+                operator.name()
+            ),
+            "remove the option, or the steps that merge; the key `merge-operator` of the workload chooses \
+             the operator",
         )),
+    }
+}
+
+/// Returns the other name of an operator.
+fn class_of(operator: MergeOperator) -> &'static str {
+    match operator {
+        MergeOperator::Put => "PutOperator",
+        MergeOperator::Uint64Add => "UInt64AddOperator",
     }
 }
 

@@ -106,7 +106,10 @@ impl RocksDb {
         let database = directory.join(DATABASE);
         let wal = directory.join(WAL);
         let mut entries = entries_of(library, config)?;
-        let can_merge = config.merges && add_merge_operator(library, &mut entries)?;
+        let can_merge = match config.merges {
+            Some(operator) => add_merge_operator(library, &mut entries, operator)?,
+            None => false,
+        };
 
         // Separate from the tables, so that the sizes of both are known.
         let place = wal.display().to_string();

@@ -2,7 +2,9 @@
 
 use engine::Engine as _;
 use engine::rocksdb::RocksDb;
-use engine::{Direction, Durability, KeyValueEngine as _, KeyValueSession, LibraryConfig, Scan};
+use engine::{
+    Direction, Durability, KeyValueEngine as _, KeyValueSession, LibraryConfig, MergeOperator, Scan,
+};
 
 use super::{SMALL, config, key, on_each, small, value};
 
@@ -34,7 +36,7 @@ fn what_is_written_is_read() {
 fn the_newest_of_merged_values_counts() {
     on_each(|library| {
         let place = tempfile::tempdir().unwrap();
-        let merging = LibraryConfig { merges: true, ..config(&SMALL) };
+        let merging = LibraryConfig { merges: Some(MergeOperator::Put), ..config(&SMALL) };
         let database = RocksDb::create(library, place.path(), &merging).unwrap();
         assert!(!database.lacks().merges);
         let mut session = database.connect();
@@ -55,6 +57,26 @@ fn the_newest_of_merged_values_counts() {
         assert_eq!(found, [value(4), value(2), value(3), value(4)]);
         session.delete(&key(1)).unwrap();
         assert_eq!(session.get(&key(1)).unwrap(), None);
+    });
+}
+
+#[test]
+fn merged_numbers_are_added() {
+    on_each(|library| {
+        let place = tempfile::tempdir().unwrap();
+        let operator = Some(MergeOperator::Uint64Add);
+        let adding = LibraryConfig { merges: operator, ..config(&SMALL) };
+        let database = RocksDb::create(library, place.path(), &adding).unwrap();
+        assert!(!database.lacks().merges);
+        let mut session = database.connect();
+        session.put(&key(1), &7_u64.to_le_bytes()).unwrap();
+        for addend in [1, 10, u64::MAX] {
+            session.merge(&key(1), &addend.to_le_bytes()).unwrap();
+            if addend == 10 {
+                database.flush().unwrap();
+            }
+        }
+        assert_eq!(session.get(&key(1)).unwrap(), Some(&17_u64.to_le_bytes()[..]));
     });
 }
 

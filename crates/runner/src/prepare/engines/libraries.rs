@@ -55,7 +55,7 @@ pub fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<LibraryC
         statistics: config.statistics,
         durability: config.durability,
         // Whoever starts the target knows its workload.
-        merges: false,
+        merges: None,
         transactions: None,
     };
 

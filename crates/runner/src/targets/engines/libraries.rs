@@ -65,7 +65,7 @@ impl<L: KeyValueLibrary> TargetStarter for LibraryRow<L> {
         if let Workload::Kv(kv) = cell.workload() {
             let transactions = kv.has_transactions().then_some(cell.config().transactions);
             for opening in &mut openings {
-                opening.merges = kv.merges();
+                opening.merges = kv.merges().then_some(kv.merge_operator);
                 opening.transactions = transactions;
             }
         }

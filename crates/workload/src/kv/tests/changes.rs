@@ -170,6 +170,40 @@ fn merged_values_are_those_that_reads_find() {
 }
 
 #[test]
+fn merged_numbers_are_added_up_and_a_lost_one_is_reported() {
+    let text = "[workload.kv]\nkeys = 1000\nmultiget-keys = 7\nmerge-operator = \"uint64add\"\n\
+                steps = [\"fillseq\"]";
+    let plan::Workload::Kv(plan) = planned("rocksdb", text) else { panic!() };
+    let mut bench = Bench::new(&plan, 1);
+    bench.step(KvStepKind::FillSeq, u64::MAX);
+    bench.step(MERGE_RANDOM, 500);
+    let before = bench.memory.map().clone();
+    bench.step(read_while(KvWrite::Merge, KvRead::Forward), 500);
+    assert_reads_are_right(&mut bench, "after merges of numbers");
+    assert!(bench.memory.map().values().all(|value| value.len() == 8));
+    let check_total =
+        |bench: &Bench| bench.kv.check_sums(&mut bench.memory.connect()).unwrap().unwrap();
+    assert!(check_total(&bench).holds);
+
+    // One key lacks what was merged last.
+    let after = bench.memory.map().clone();
+    let (key, value) = before.iter().find(|(key, value)| after[*key] != **value).unwrap();
+    bench.memory.map().insert(key.clone(), value.clone());
+    assert!(!check_total(&bench).holds);
+
+    *bench.memory.map() = before;
+    let lost = bench.check_values();
+    assert!(!lost.holds && lost.found.contains("has the sum"), "{}", lost.found);
+
+    // A key is missing, and a value has another length.
+    let first = bench.key(0);
+    bench.memory.map().remove(&first);
+    bench.memory.map().values_mut().for_each(|value| value.push(0));
+    let done = bench.step(read(KvRead::Get), 300);
+    assert_eq!(failed(&done.checks), ["values read"]);
+}
+
+#[test]
 fn lost_and_wrongly_merged_values_are_reported() {
     let mut bench = Bench::loaded();
     bench.step(MERGE_RANDOM, 1000);
