@@ -40,6 +40,8 @@ pub(super) struct TransactionClient<S> {
     written: u64,
     /// The prepared transaction was committed, or none was prepared yet.
     is_committed: bool,
+    /// The next attempt at the prepared transaction is the first one.
+    is_first_attempt: bool,
     /// The sum of what was added to each set.
     added: u64,
     /// The sum that was added by commits of which nobody knows whether they took place.
@@ -69,13 +71,14 @@ impl<S: KeyValueSession> TransactionClient<S> {
             version,
             written: 0,
             is_committed: true,
+            is_first_attempt: true,
             added: 0,
             unknown: 0,
             verifier,
         }
     }
 
-    /// Prepares the values of the next transaction, which changes the sets in a random order.
+    /// Prepares the values of the next transaction.
     fn prepare_changes(&mut self) {
         let data = &self.verifier.data;
         self.increment = draw_increment(&mut self.random);
@@ -85,7 +88,10 @@ impl<S: KeyValueSession> TransactionClient<S> {
             data.set_key(change.number, &mut change.key);
             data.set_value(change.number, change.version, &mut change.value);
         }
+    }
 
+    /// Draws the order in which the transaction changes the sets.
+    fn shuffle(&mut self) {
         for last in (1..self.changes.len()).rev() {
             let other = self.random.below(last as u64 + 1) as usize;
             self.changes.swap(last, other);
@@ -131,10 +137,18 @@ impl<S: KeyValueSession> Program for TransactionClient<S> {
         let is_sampled = self.verifier.begin(self.random.next_u64());
         let place = self.random.below(self.changes.len() as u64) as usize;
         self.sampled = is_sampled.then_some(place);
+        self.shuffle();
+        self.is_first_attempt = true;
         Next::Ready(0)
     }
 
     fn execute(&mut self) -> Result<Executed, Error> {
+        // In the same order again, two clients that waited for each other would do so forever.
+        if !self.is_first_attempt {
+            self.shuffle();
+        }
+        self.is_first_attempt = false;
+
         self.session.begin_transaction()?;
         let rows = match self.change_keys() {
             Ok(rows) => rows,
