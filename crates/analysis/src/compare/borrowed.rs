@@ -48,7 +48,7 @@ const WILD_LEVEL: f64 = 0.01;
 /// The most degrees of freedom of a prior. More would change no figure.
 const FREEDOM_MAX: f64 = 1000.0;
 
-/// The weight of what turns know about the noise of a repeat, as a number of repeats. It is small
+/// The weight of what turns know about the noise of a repeat, in degrees of freedom. It is small
 /// because turns that follow each other closely are not quite independent: their error may be too
 /// large by half, and many repeats know better.
 const WEIGHT_OF_TURNS: f64 = 4.0;
@@ -96,16 +96,23 @@ pub(super) struct Prior {
 }
 
 impl Prior {
-    /// Returns what is known about a comparison whose turns show this variance, and whose own
-    /// repeats show the other.
-    fn with_turns(self, of_turns: f64, own: f64) -> Self {
-        let variance = self.variance.max(of_turns);
+    /// Returns what is known about a comparison whose turns show the variance `of_turns`, and whose
+    /// repeats show `own` with some degrees of freedom.
+    fn with_turns(self, of_turns: f64, own: f64, freedom: f64) -> Self {
+        let of_others = Self { variance: self.variance.max(of_turns), ..self };
+        if own >= of_turns {
+            return of_others;
+        }
 
         // Repeats that agree better than their turns can tell do so by luck. Turns know nothing about
-        // how starts differ, so they only make a spread larger, and lend no freedom.
-        let is_luck = own < of_turns;
-        let weight = if is_luck { self.weight.max(WEIGHT_OF_TURNS) } else { self.weight };
-        Self { variance, weight, ..self }
+        // how starts differ, so they only make a spread larger, and lend no freedom. Nor do they know
+        // whether other steps are alike, so the variance of the others keeps its own weight.
+        let by_turns = Self { variance: of_turns, weight: WEIGHT_OF_TURNS, ..self };
+        if by_turns.moderate(own, freedom) > of_others.moderate(own, freedom) {
+            by_turns
+        } else {
+            of_others
+        }
     }
 
     /// Returns the variance of a comparison, moderated by this prior.
@@ -188,12 +195,13 @@ impl UndecidedRow {
         let Some(estimate) = &mut self.estimate else {
             return;
         };
-        if estimate.spread_freedom().is_none() {
+        let Some(freedom) = estimate.spread_freedom() else {
             return;
-        }
+        };
 
         let of_turns = self.noise_within.error().map_or(0.0, |error| error * error);
-        let prior = of_others.with_turns(of_turns, estimate.spread * estimate.spread);
+        let own = estimate.spread * estimate.spread;
+        let prior = of_others.with_turns(of_turns, own, freedom);
         if prior.weight == 0.0 {
             return;
         }
@@ -469,14 +477,30 @@ mod tests {
     #[test]
     fn turns_make_a_spread_larger_and_never_smaller() {
         let nothing = Prior::default();
-        let lucky = nothing.with_turns(4.0, 1.0);
+        let lucky = nothing.with_turns(4.0, 1.0, 2.0);
         assert!((lucky.moderate(1.0, 2.0) - 18.0 / 6.0).abs() < 1e-12);
         assert_eq!(lucky.freedom, 0.0);
-        assert_eq!(nothing.with_turns(4.0, 5.0).weight, 0.0);
+        assert_eq!(nothing.with_turns(4.0, 5.0, 2.0).weight, 0.0);
 
         // Others may know more than the turns do.
         let of_others = Prior { variance: 9.0, weight: 8.0, freedom: 8.0 };
-        assert_eq!(of_others.with_turns(4.0, 1.0), of_others);
+        assert_eq!(of_others.with_turns(4.0, 1.0, 2.0), of_others);
+    }
+
+    #[test]
+    fn turns_give_no_weight_to_other_steps_that_are_not_alike() {
+        let noisy_others = Prior { variance: 100.0, weight: 0.5, freedom: 0.5 };
+        let moderated = |own: f64| noisy_others.with_turns(1.0, own, 9.0).moderate(own, 9.0);
+
+        // By hand: (0.5 x 100 + 9) / 9.5, whether repeats agree a little better than turns or not.
+        assert!((moderated(1.0) - 59.0 / 9.5).abs() < 1e-12);
+        assert!((moderated(0.999_999) - 59.0 / 9.5).abs() < 1e-5);
+
+        // Others that lend next to nothing leave the weight of turns: (4 x 1 + 9 x 0.1) / 13.
+        let far_others = Prior { weight: 0.001, ..noisy_others };
+        let lucky = far_others.with_turns(1.0, 0.1, 9.0);
+        assert!((lucky.moderate(0.1, 9.0) - 4.9 / 13.0).abs() < 1e-12);
+        assert_eq!(lucky.freedom, 0.5);
     }
 
     #[test]
