@@ -117,8 +117,14 @@ fn borrowed(parts: &IntervalParts<'_>) -> String {
         );
     }
 
+    // Where its repeats agree better than its turns can tell, turns had a part in it.
+    let own = parts.row.spread.unwrap_or(parts.spread);
+    let agrees_by_luck = parts.row.error_within.is_some_and(|within| own < within);
+    let lenders =
+        if agrees_by_luck { "the other steps and its own turns" } else { "the other steps" };
+
     format!(
-        "the other steps make the spread {}, with {} degrees of freedom instead of {}",
+        "{lenders} make the spread {}, with {} degrees of freedom instead of {}",
         precise(moderated.spread),
         fixed(moderated.freedom, 1),
         fixed(moderated.freedom - moderated.borrowed_freedom, 1),
@@ -175,4 +181,40 @@ fn precise(share: f64) -> String {
     let percent = 100.0 * share;
     let decimals = (2.0 - percent.abs().max(1e-3).log10().floor()).clamp(0.0, 4.0) as usize;
     format!("{}%", fixed(percent, decimals))
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::compare::ModeratedSpread;
+
+    use super::*;
+
+    /// Returns what is said of repeats that differ by `spread`, where turns tell 2 %, and other steps
+    /// lend so much freedom.
+    fn said(spread: f64, borrowed_freedom: f64) -> String {
+        let moderated =
+            ModeratedSpread { spread: 0.018, freedom: 2.0 + borrowed_freedom, borrowed_freedom };
+        let row = ComparedStep {
+            spread: Some(spread),
+            error_within: Some(0.02),
+            moderated: Some(moderated),
+            ..ComparedStep::default()
+        };
+
+        borrowed(&IntervalParts {
+            row: &row,
+            spread: 0.018,
+            error: 0.01,
+            standard_error_count: 4.0,
+            level: 0.05,
+            family: None,
+        })
+    }
+
+    #[test]
+    fn turns_are_named_where_repeats_agree_better_than_they_can_tell() {
+        assert!(said(0.01, 0.0).starts_with("its turns make the spread 1.80%:"));
+        assert!(said(0.01, 3.0).starts_with("the other steps and its own turns make the spread"));
+        assert!(said(0.03, 3.0).starts_with("the other steps make the spread 1.80%, with 5.0"));
+    }
 }
