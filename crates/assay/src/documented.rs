@@ -40,6 +40,7 @@ fn refusal(words: &[String], is_whole: bool) -> Option<String> {
             check_filters(&args.plan.request(), &args.only)
         }
         Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => Ok(()),
         Err(error) if !is_whole && error.kind() == ErrorKind::MissingRequiredArgument => Ok(()),
         Err(error) => Err(error.into()),
     };
