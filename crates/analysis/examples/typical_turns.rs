@@ -361,18 +361,25 @@ struct SingleStep {
     start_noise: f64,
     /// The correlation of a turn's noise with that of the turn before.
     correlation: f64,
+    /// The number of turns, at some place in each step, in which a target does nothing.
+    stalled_turns: u32,
 }
 
-const SINGLE_STEPS: [SingleStep; 5] = [
-    SingleStep { name: "starts do not differ", start_noise: 0.0, correlation: 0.0 },
-    SingleStep {
-        name: "starts differ as much as turns tell",
-        start_noise: 0.003,
-        correlation: 0.0,
-    },
-    SingleStep { name: "starts differ four times as much", start_noise: 0.012, correlation: 0.0 },
-    SingleStep { name: "turns resemble the ones before", start_noise: 0.0, correlation: 0.6 },
-    SingleStep { name: "turns make up for the ones before", start_noise: 0.0, correlation: -0.4 },
+/// Starts and turns do not differ but by chance.
+const INDEPENDENT: SingleStep = SingleStep {
+    name: "starts do not differ",
+    start_noise: 0.0,
+    correlation: 0.0,
+    stalled_turns: 0,
+};
+
+const SINGLE_STEPS: [SingleStep; 6] = [
+    INDEPENDENT,
+    SingleStep { name: "starts differ as much as turns tell", start_noise: 0.003, ..INDEPENDENT },
+    SingleStep { name: "starts differ four times as much", start_noise: 0.012, ..INDEPENDENT },
+    SingleStep { name: "turns resemble the ones before", correlation: 0.6, ..INDEPENDENT },
+    SingleStep { name: "turns make up for the ones before", correlation: -0.4, ..INDEPENDENT },
+    SingleStep { name: "a checkpoint of four turns in each step", stalled_turns: 4, ..INDEPENDENT },
 ];
 
 const REPEATS_OF_SINGLE_STEPS: [u32; 5] = [2, 3, 4, 6, 10];
@@ -399,10 +406,14 @@ impl SingleStep {
         // Each turn has the same variance, however much it resembles the one before.
         let own_share = (1.0 - self.correlation * self.correlation).sqrt();
         let mut noise = random.normal();
+        let stall_at = (random.uniform() * f64::from(TURNS - self.stalled_turns)) as u32;
+
         let mut turns = Vec::new();
         for number in 0..TURNS {
             noise = self.correlation * noise + own_share * random.normal();
-            let operations = (rate * (TURN_NOISE * noise).exp() * TURN_SECONDS).round();
+            let is_stalled = (stall_at..stall_at + self.stalled_turns).contains(&number);
+            let rate = if is_stalled { 0.0 } else { rate * (TURN_NOISE * noise).exp() };
+            let operations = (rate * TURN_SECONDS).round();
             turns.push(HalfBlock {
                 block: number / 2,
                 half: number % 2,

@@ -51,7 +51,11 @@ const FREEDOM_MAX: f64 = 1000.0;
 /// The weight of what turns know about the noise of a repeat, in degrees of freedom. It is small
 /// because turns that follow each other closely are not quite independent: their error may be too
 /// large by half, and many repeats know better.
-const WEIGHT_OF_TURNS: f64 = 4.0;
+const WEIGHT_OF_TURNS: f64 = 2.0;
+
+/// The probability below which repeats do not agree by luck: turns then have an error that is too
+/// large, such as that of a stall which each step has once.
+const LUCK_LEVEL: f64 = 0.001;
 
 /// A value of a comparison whose noise may be that of others too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,6 +103,12 @@ impl Prior {
     /// Returns what is known about a comparison whose turns show the variance `of_turns`, and whose
     /// repeats show `own` with some degrees of freedom.
     fn with_turns(self, of_turns: f64, own: f64, freedom: f64) -> Self {
+        // Turns have so many degrees of freedom that more would change nothing.
+        let by_luck = student::f_tail(of_turns / own, [FREEDOM_MAX, freedom]);
+        if by_luck < LUCK_LEVEL {
+            return self;
+        }
+
         let of_others = Self { variance: self.variance.max(of_turns), ..self };
         if own >= of_turns {
             return of_others;
@@ -478,7 +488,7 @@ mod tests {
     fn turns_make_a_spread_larger_and_never_smaller() {
         let nothing = Prior::default();
         let lucky = nothing.with_turns(4.0, 1.0, 2.0);
-        assert!((lucky.moderate(1.0, 2.0) - 18.0 / 6.0).abs() < 1e-12);
+        assert!((lucky.moderate(1.0, 2.0) - 10.0 / 4.0).abs() < 1e-12);
         assert_eq!(lucky.freedom, 0.0);
         assert_eq!(nothing.with_turns(4.0, 5.0, 2.0).weight, 0.0);
 
@@ -496,11 +506,20 @@ mod tests {
         assert!((moderated(1.0) - 59.0 / 9.5).abs() < 1e-12);
         assert!((moderated(0.999_999) - 59.0 / 9.5).abs() < 1e-5);
 
-        // Others that lend next to nothing leave the weight of turns: (4 x 1 + 9 x 0.1) / 13.
+        // Others that lend next to nothing leave the weight of turns: (2 x 1 + 9 x 0.2) / 11.
         let far_others = Prior { weight: 0.001, ..noisy_others };
-        let lucky = far_others.with_turns(1.0, 0.1, 9.0);
-        assert!((lucky.moderate(0.1, 9.0) - 4.9 / 13.0).abs() < 1e-12);
+        let lucky = far_others.with_turns(1.0, 0.2, 9.0);
+        assert!((lucky.moderate(0.2, 9.0) - 3.8 / 11.0).abs() < 1e-12);
         assert_eq!(lucky.freedom, 0.5);
+    }
+
+    /// Of a chi-squared distribution with 4 degrees of freedom, 0.1 % is below 0.0908 (Abramowitz and
+    /// Stegun, table 26.8, has it for 99.9 %).
+    #[test]
+    fn repeats_that_agree_too_well_for_luck_tell_that_the_error_of_turns_is_too_large() {
+        let nothing = Prior::default();
+        assert_eq!(nothing.with_turns(1.0, 0.9 * 0.0908 / 4.0, 4.0), nothing);
+        assert_eq!(nothing.with_turns(1.0, 1.1 * 0.0908 / 4.0, 4.0).weight, WEIGHT_OF_TURNS);
     }
 
     #[test]

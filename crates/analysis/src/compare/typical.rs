@@ -156,20 +156,15 @@ impl NoiseWithin {
         if has_too_few { Self::TooFewTurns } else { Self::Error(mean(&squares).sqrt()) }
     }
 
-    /// Returns what is known about the mean of some comparisons, which had turns of their own;
-    /// nothing if any of them knows nothing.
+    /// Returns what is known about the mean of some comparisons, which had turns of their own.
+    /// Those that know nothing may have no noise, so that the error is at least the one returned.
     pub fn of_mean(comparisons: &[Self]) -> Self {
-        let mut squares = 0.0;
-        for comparison in comparisons {
-            let Some(error) = comparison.error() else {
-                return Self::Unknown;
-            };
-            squares += error * error;
-        }
-
-        if comparisons.is_empty() {
+        let errors: Vec<f64> = comparisons.iter().filter_map(|noise| noise.error()).collect();
+        if errors.is_empty() {
             return Self::Unknown;
         }
+
+        let squares: f64 = errors.iter().map(|error| error * error).sum();
         Self::Error(squares.sqrt() / comparisons.len() as f64)
     }
 

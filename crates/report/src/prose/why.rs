@@ -107,8 +107,18 @@ fn spread(parts: &IntervalParts<'_>) -> String {
 }
 
 fn borrowed(parts: &IntervalParts<'_>) -> String {
+    let own = parts.row.spread.unwrap_or(parts.spread);
+    let agrees_by_luck = parts.row.error_within.is_some_and(|within| own < within);
+
     let Some(moderated) = parts.row.moderated else {
-        return "nothing: the interval rests on its own repeats".to_owned();
+        let mut text = "nothing: the interval rests on its own repeats".to_owned();
+        // Coarse figures, and those of machines that differ, rest on their repeats in any case.
+        let may_be_moderated =
+            parts.row.repeats_needed.is_some() && parts.row.machines.ratio_spread.is_none();
+        if agrees_by_luck && may_be_moderated {
+            text += ", which agree too well for luck: the error of its turns is too large";
+        }
+        return text;
     };
     if moderated.borrowed_freedom == 0.0 {
         return format!(
@@ -118,8 +128,6 @@ fn borrowed(parts: &IntervalParts<'_>) -> String {
     }
 
     // Where its repeats agree better than its turns can tell, turns had a part in it.
-    let own = parts.row.spread.unwrap_or(parts.spread);
-    let agrees_by_luck = parts.row.error_within.is_some_and(|within| own < within);
     let lenders =
         if agrees_by_luck { "the other steps and its own turns" } else { "the other steps" };
 
@@ -190,14 +198,18 @@ mod tests {
     use super::*;
 
     /// Returns what is said of repeats that differ by `spread`, where turns tell 2 %, and other steps
-    /// lend so much freedom.
-    fn said(spread: f64, borrowed_freedom: f64) -> String {
-        let moderated =
-            ModeratedSpread { spread: 0.018, freedom: 2.0 + borrowed_freedom, borrowed_freedom };
+    /// lend so much freedom; `None`: the spread is that of the repeats.
+    fn said(spread: f64, borrowed_freedom: Option<f64>) -> String {
+        let moderated = borrowed_freedom.map(|borrowed_freedom| ModeratedSpread {
+            spread: 0.018,
+            freedom: 2.0 + borrowed_freedom,
+            borrowed_freedom,
+        });
         let row = ComparedStep {
             spread: Some(spread),
             error_within: Some(0.02),
-            moderated: Some(moderated),
+            moderated,
+            repeats_needed: Some(5),
             ..ComparedStep::default()
         };
 
@@ -213,8 +225,12 @@ mod tests {
 
     #[test]
     fn turns_are_named_where_repeats_agree_better_than_they_can_tell() {
-        assert!(said(0.01, 0.0).starts_with("its turns make the spread 1.80%:"));
-        assert!(said(0.01, 3.0).starts_with("the other steps and its own turns make the spread"));
-        assert!(said(0.03, 3.0).starts_with("the other steps make the spread 1.80%, with 5.0"));
+        assert!(said(0.01, Some(0.0)).starts_with("its turns make the spread 1.80%:"));
+        assert!(said(0.01, Some(3.0)).starts_with("the other steps and its own turns make the"));
+        assert!(
+            said(0.03, Some(3.0)).starts_with("the other steps make the spread 1.80%, with 5.0")
+        );
+        assert!(said(0.001, None).ends_with("the error of its turns is too large"));
+        assert!(said(0.03, None).ends_with("rests on its own repeats"));
     }
 }

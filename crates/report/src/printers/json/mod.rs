@@ -207,6 +207,7 @@ fn row_json(row: &ComparedStep) -> Value {
         "verdict": row.verdict.to_string(),
         "p_value": row.p_value,
         "spread": row.spread,
+        "error_within": row.error_within,
         "moderated": row.moderated,
         "detectable": row.detectable(),
         "repeats_needed": row.repeats_needed,
