@@ -93,41 +93,30 @@ struct Spread {
 pub(super) struct Prior {
     /// The variance of the logarithm of one repeat's ratio.
     pub variance: f64,
-    /// The weight of the variance. That of the own variance is its degrees of freedom.
-    pub weight: f64,
-    /// The degrees of freedom that it lends.
+    /// The degrees of freedom of the variance.
     pub freedom: f64,
 }
 
 impl Prior {
-    /// Returns what is known about a comparison whose turns show the variance `of_turns`, and whose
-    /// repeats show `own` with some degrees of freedom.
-    fn with_turns(self, of_turns: f64, own: f64, freedom: f64) -> Self {
-        // Turns have so many degrees of freedom that more would change nothing.
-        let by_luck = student::f_tail(of_turns / own, [FREEDOM_MAX, freedom]);
-        if by_luck < LUCK_LEVEL {
-            return self;
-        }
+    /// Returns the variance of a comparison, moderated by this prior.
+    pub fn moderate(self, variance: f64, freedom: f64) -> f64 {
+        (self.freedom * self.variance + freedom * variance) / (self.freedom + freedom)
+    }
 
+    /// Returns the variance of a comparison, moderated by this prior and by the variance `of_turns`
+    /// that its turns show. Its repeats show `own` with some degrees of freedom.
+    fn moderate_with_turns(self, of_turns: f64, own: f64, freedom: f64) -> f64 {
         let of_others = Self { variance: self.variance.max(of_turns), ..self };
+        let by_others = of_others.moderate(own, freedom);
         if own >= of_turns {
-            return of_others;
+            return by_others;
         }
 
         // Repeats that agree better than their turns can tell do so by luck. Turns know nothing about
         // how starts differ, so they only make a spread larger, and lend no freedom. Nor do they know
         // whether other steps are alike, so the variance of the others keeps its own weight.
-        let by_turns = Self { variance: of_turns, weight: WEIGHT_OF_TURNS, ..self };
-        if by_turns.moderate(own, freedom) > of_others.moderate(own, freedom) {
-            by_turns
-        } else {
-            of_others
-        }
-    }
-
-    /// Returns the variance of a comparison, moderated by this prior.
-    pub fn moderate(self, variance: f64, freedom: f64) -> f64 {
-        (self.weight * self.variance + freedom * variance) / (self.weight + freedom)
+        let by_turns = Self { variance: of_turns, freedom: WEIGHT_OF_TURNS };
+        by_others.max(by_turns.moderate(own, freedom))
     }
 }
 
@@ -209,19 +198,21 @@ impl UndecidedRow {
             return;
         };
 
-        let of_turns = self.noise_within.error().map_or(0.0, |error| error * error);
         let own = estimate.spread * estimate.spread;
-        let prior = of_others.with_turns(of_turns, own, freedom);
-        if prior.weight == 0.0 {
+        let shown_by_turns = self.noise_within.error().map_or(0.0, |error| error * error);
+        let is_believed = luck_explains(shown_by_turns, own, freedom);
+        let of_turns = if is_believed { shown_by_turns } else { 0.0 };
+        if of_others.freedom == 0.0 && own >= of_turns {
             return;
         }
 
-        estimate.moderate(prior);
+        let variance = of_others.moderate_with_turns(of_turns, own, freedom);
+        estimate.moderate(variance, of_others.freedom);
         self.row.p_value = Some(estimate.p_value());
         self.row.moderated = Some(ModeratedSpread {
             spread: estimate.moderated_spread(),
             freedom: estimate.freedom(),
-            borrowed_freedom: prior.freedom,
+            borrowed_freedom: of_others.freedom,
         });
     }
 }
@@ -230,6 +221,13 @@ impl RepeatKey {
     fn of(side: RepeatSide, sample: &Sample) -> Self {
         Self { side, run: sample.run, repeat: sample.repeat }
     }
+}
+
+/// Returns whether luck explains that repeats show the variance `own`, with some degrees of freedom,
+/// where their turns show `of_turns`.
+fn luck_explains(of_turns: f64, own: f64, freedom: f64) -> bool {
+    // Turns have so many degrees of freedom that more would change nothing.
+    student::f_tail(of_turns / own, [FREEDOM_MAX, freedom]) >= LUCK_LEVEL
 }
 
 /// Returns the prior of each spread, in their order; `None` for those that borrow nothing.
@@ -250,7 +248,6 @@ fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
     let freedom = mean(&sorted.iter().map(|spread| spread.freedom).collect::<Vec<f64>>());
     let others = independent_count(&sorted) - 1.0;
     prior.freedom = prior.freedom.min(freedom * others);
-    prior.weight = prior.freedom;
     if prior.freedom <= 0.0 {
         return priors;
     }
@@ -347,8 +344,7 @@ fn fit(spreads: &[&Spread], caution: Caution) -> Prior {
         // The widest steps of a table whose spreads differ would borrow too much from the others.
         Caution::Careful => center,
     };
-    let freedom = 2.0 * half;
-    Prior { variance: log_variance.exp(), weight: freedom, freedom }
+    Prior { variance: log_variance.exp(), freedom: 2.0 * half }
 }
 
 /// Returns the spreads, sorted by size, without the widest ones that the prior of the others can't
@@ -480,46 +476,42 @@ mod tests {
 
     #[test]
     fn a_moderated_variance_is_the_mean_weighted_by_freedom() {
-        let prior = Prior { variance: 4.0, weight: 6.0, freedom: 6.0 };
+        let prior = Prior { variance: 4.0, freedom: 6.0 };
         assert!((prior.moderate(1.0, 2.0) - 26.0 / 8.0).abs() < 1e-12);
     }
 
     #[test]
     fn turns_make_a_spread_larger_and_never_smaller() {
         let nothing = Prior::default();
-        let lucky = nothing.with_turns(4.0, 1.0, 2.0);
-        assert!((lucky.moderate(1.0, 2.0) - 10.0 / 4.0).abs() < 1e-12);
-        assert_eq!(lucky.freedom, 0.0);
-        assert_eq!(nothing.with_turns(4.0, 5.0, 2.0).weight, 0.0);
+        assert!((nothing.moderate_with_turns(4.0, 1.0, 2.0) - 10.0 / 4.0).abs() < 1e-12);
+        assert_eq!(nothing.moderate_with_turns(4.0, 5.0, 2.0), 5.0);
 
         // Others may know more than the turns do.
-        let of_others = Prior { variance: 9.0, weight: 8.0, freedom: 8.0 };
-        assert_eq!(of_others.with_turns(4.0, 1.0, 2.0), of_others);
+        let of_others = Prior { variance: 9.0, freedom: 8.0 };
+        assert_eq!(of_others.moderate_with_turns(4.0, 1.0, 2.0), of_others.moderate(1.0, 2.0));
     }
 
     #[test]
     fn turns_give_no_weight_to_other_steps_that_are_not_alike() {
-        let noisy_others = Prior { variance: 100.0, weight: 0.5, freedom: 0.5 };
-        let moderated = |own: f64| noisy_others.with_turns(1.0, own, 9.0).moderate(own, 9.0);
+        let noisy_others = Prior { variance: 100.0, freedom: 0.5 };
+        let moderated = |own: f64| noisy_others.moderate_with_turns(1.0, own, 9.0);
 
         // By hand: (0.5 x 100 + 9) / 9.5, whether repeats agree a little better than turns or not.
         assert!((moderated(1.0) - 59.0 / 9.5).abs() < 1e-12);
         assert!((moderated(0.999_999) - 59.0 / 9.5).abs() < 1e-5);
 
         // Others that lend next to nothing leave the weight of turns: (2 x 1 + 9 x 0.2) / 11.
-        let far_others = Prior { weight: 0.001, ..noisy_others };
-        let lucky = far_others.with_turns(1.0, 0.2, 9.0);
-        assert!((lucky.moderate(0.2, 9.0) - 3.8 / 11.0).abs() < 1e-12);
-        assert_eq!(lucky.freedom, 0.5);
+        let far_others = Prior { freedom: 0.001, ..noisy_others };
+        let lucky = far_others.moderate_with_turns(1.0, 0.2, 9.0);
+        assert!((lucky - 3.8 / 11.0).abs() < 1e-12);
     }
 
     /// Of a chi-squared distribution with 4 degrees of freedom, 0.1 % is below 0.0908 (Abramowitz and
     /// Stegun, table 26.8, has it for 99.9 %).
     #[test]
     fn repeats_that_agree_too_well_for_luck_tell_that_the_error_of_turns_is_too_large() {
-        let nothing = Prior::default();
-        assert_eq!(nothing.with_turns(1.0, 0.9 * 0.0908 / 4.0, 4.0), nothing);
-        assert_eq!(nothing.with_turns(1.0, 1.1 * 0.0908 / 4.0, 4.0).weight, WEIGHT_OF_TURNS);
+        assert!(!luck_explains(1.0, 0.9 * 0.0908 / 4.0, 4.0));
+        assert!(luck_explains(1.0, 1.1 * 0.0908 / 4.0, 4.0));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Estimates one ratio from repeats: its logarithm, its interval, and the probability of such a
 //! ratio by chance.
 
-use super::borrowed::Prior;
 use super::looks::Evidence;
 use super::mean::{Mean, Pair, difference_of, mean_of, variance};
 use super::{anova, drift, student};
@@ -103,19 +102,19 @@ impl Estimate {
         is_own.then_some(self.measured.freedom)
     }
 
-    /// Moderates its errors by what others than its repeats know about their spread.
-    pub fn moderate(&mut self, prior: Prior) {
+    /// Replaces the variance of one repeat's ratio, on which its errors rest, by a moderated one, to
+    /// which others than its repeats lend degrees of freedom.
+    pub fn moderate(&mut self, variance: f64, lent_freedom: f64) {
         let own = self.spread * self.spread;
-        let moderated = prior.moderate(own, self.measured.freedom);
 
         // The errors of both means are multiples of the spread. Others can't say more about a mean
         // than its rounding allows.
         let rounding = self.floor / self.measured.error;
-        self.enlarged = (moderated / own).sqrt().max(rounding);
+        self.enlarged = (variance / own).sqrt().max(rounding);
 
         for mean in [&mut self.measured, &mut self.detrended] {
             mean.error *= self.enlarged;
-            mean.freedom += prior.freedom;
+            mean.freedom += lent_freedom;
         }
     }
 
@@ -169,6 +168,7 @@ impl Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::borrowed::Prior;
     use crate::compare::mean::Block;
 
     fn pairs(values: &[(f64, f64)]) -> Vec<Pair> {
@@ -238,8 +238,10 @@ mod tests {
                 // A prior that makes errors smaller, and one that makes them larger.
                 let borrowing = [0.25, 4.0].into_iter().flat_map(|factor| {
                     own.clone().map(|mut estimate| {
-                        let variance = factor * estimate.spread * estimate.spread;
-                        estimate.moderate(Prior { variance, weight: 6.0, freedom: 6.0 });
+                        let own = estimate.spread * estimate.spread;
+                        let prior = Prior { variance: factor * own, freedom: 6.0 };
+                        let variance = prior.moderate(own, estimate.freedom());
+                        estimate.moderate(variance, prior.freedom);
                         estimate
                     })
                 });
@@ -266,7 +268,7 @@ mod tests {
         let values = steady(&[(100.0, 101.0), (100.0, 102.0), (100.0, 103.0)]);
         let rounding = 0.005;
         let mut estimate = Estimate::of_pairs(&values, rounding);
-        estimate.moderate(Prior { variance: 1e-12, weight: 1000.0, freedom: 1000.0 });
+        estimate.moderate(1e-12, 1000.0);
         assert!((estimate.measured.error - rounding).abs() < 1e-12, "{:?}", estimate.measured);
     }
 
