@@ -22,6 +22,14 @@ pub struct MaxRate {
 }
 
 impl MaxRate {
+    /// Returns the step, with the variant that has the share: `tpcb of large`.
+    pub fn place(&self) -> String {
+        match &self.variant {
+            Some(variant) => format!("{} of {variant}", self.step),
+            None => self.step.clone(),
+        }
+    }
+
     /// Returns the slowest of the cells that measured the highest rate; `None` if the plan gives it.
     pub fn slowest(&self) -> Option<&AchievedRate> {
         self.achieved.iter().min_by(|a, b| a.per_s.total_cmp(&b.per_s))

@@ -8,10 +8,6 @@ use crate::model::number::rate_text;
 /// Returns a rate with what it follows from: `The rate of tpcb with 4 clients is 3,802/s: 70 % of
 /// 5,432/s, the highest rate of pg.base, which is the slowest.`
 pub fn max_rate_sentence(rate: &MaxRate) -> String {
-    let of = match &rate.variant {
-        Some(variant) => format!("{} of {variant}", rate.step),
-        None => rate.step.clone(),
-    };
     let source = match (rate.slowest(), rate.achieved.len()) {
         (None, _) => "which the plan gives".to_owned(),
         (Some(only), 1) => format!("the highest rate of {}", only.target),
@@ -23,7 +19,8 @@ pub fn max_rate_sentence(rate: &MaxRate) -> String {
     };
 
     format!(
-        "The rate of {of} with {} is {}/s: {} % of {}/s, {source}.",
+        "The rate of {} with {} is {}/s: {} % of {}/s, {source}.",
+        rate.place(),
         counted(rate.clients as usize, "client"),
         rate_text(rate.rate_per_s),
         rate.percent,

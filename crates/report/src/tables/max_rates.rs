@@ -22,11 +22,7 @@ pub(crate) fn table(run: &Run) -> Option<Table> {
     let title = "Rates that are shares of the highest rate, per second over all clients";
     let mut table = Table::new("max-rates", title, lead, heads);
     for rate in &run.max_rates {
-        let step = match &rate.variant {
-            Some(variant) => format!("{} of {variant}", rate.step),
-            None => rate.step.clone(),
-        };
-        table.push(vec![step, rate.clients.to_string()], cells(rate, &targets));
+        table.push(vec![rate.place(), rate.clients.to_string()], cells(rate, &targets));
     }
     if targets.len() > 1 {
         table.notes.push("the slowest decides, so that all have the same load".to_owned());
