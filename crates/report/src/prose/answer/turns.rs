@@ -30,13 +30,14 @@ impl AnswerWriter<'_> {
     /// Returns the sentence about targets of several that are equal in a typical turn, and nothing
     /// else: `In a typical turn, b.x and c.x are equal within 3% to a in up to 2 steps.`
     pub(super) fn equal_in_typical_turns(&self) -> Option<String> {
-        let targets = &self.answer.typical;
-        let equal: Vec<&TargetAnswer> =
-            targets.iter().filter(|target| !changes(target) && target.equal > 0).collect();
+        // The answer about a single target begins with its equality.
         if self.answer.targets.len() == 1 {
             return None;
         }
 
+        let targets = &self.answer.typical;
+        let equal: Vec<&TargetAnswer> =
+            targets.iter().filter(|target| !changes(target) && target.equal > 0).collect();
         let names = list_any(equal.iter().map(|target| target.target.clone()))?;
         let be = if equal.len() == 1 { "is" } else { "are" };
         let most = equal.iter().map(|target| target.equal).max()?;
