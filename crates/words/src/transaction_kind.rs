@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub enum TransactionKind {
     /// Not at all: the transaction is a batch of writes, after reads that nothing protects.
     Unprotected,
-    /// It locks each key, and others wait.
+    /// By locks: the transaction locks each key, and others wait.
     Pessimistic,
-    /// It locks nothing, and fails at its commit if others changed what it read.
+    /// By a check: the transaction locks nothing, and its commit fails if others changed what it read.
     Optimistic,
 }
 
