@@ -297,7 +297,7 @@ impl Kv {
         transactions: KvTransactions,
         connect: &impl Fn() -> Result<S, Error>,
     ) -> Result<Vec<Task>, Error> {
-        let current = CurrentWrites::new(step.number, KeyShape::Sets, self.clients);
+        let current = CurrentWrites::new(step.number, shape_of(step.kind), self.clients);
 
         let mut tasks = Vec::new();
         for client in 0..self.clients {
