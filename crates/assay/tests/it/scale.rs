@@ -112,9 +112,10 @@ pub(crate) fn memory_does_not_grow(place: &Place) {
 
     all_is_measured(place, running.wait());
 
-    // Buffers grow to their size at some times, but what grows steadily does so in all of these
-    // three seconds.
+    // Buffers grow to their size at some times, and on a slow machine some do so for seconds. What
+    // grows with each operation does so in all windows of three seconds: a hundred thousand
+    // operations a second, the fewest of a debug build, with eight bytes kept of each are 2.4 MB.
     let grown = seen.windows(7).map(|part| part[6] - part[0]).min();
     let grown = grown.unwrap_or_else(|| panic!("{seen:?} KiB are too few times"));
-    assert!(grown <= 64, "{seen:?} KiB, half a second apart");
+    assert!(grown <= 1024, "{seen:?} KiB, half a second apart");
 }
