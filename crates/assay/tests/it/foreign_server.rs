@@ -4,16 +4,15 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use engine::StartOptions;
 use engine::guard::{Ending, Guarded, Spawn};
 use engine::postgres::Postgres;
 use engine::{Engine, Port, Session, SqlEngine};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::own_server::OwnServer;
 use crate::place::{ASSAY, Place, QUICK, entries, eventually, workload};
 use crate::show_json::Shown;
 use crate::{postgres_is_here_or_test_is_skipped, say_skipped};
@@ -26,28 +25,15 @@ pub(crate) struct Foreign {
 }
 
 /// Makes a cluster with the role `me`, which may log in by TCP, and returns its directory. Assay
-/// makes it; then it is run by other rules.
-fn make_cluster(data: &Path, log: &Path) -> PathBuf {
-    let postgres = Postgres::start(&StartOptions {
+/// makes the cluster; then it is run by other rules.
+fn make_cluster(folder: &Path) -> PathBuf {
+    let server = OwnServer {
+        folder,
+        name: "server",
         build: "distribution",
-        data_dir: data,
-        config_files: &["fsync = off\nshared_buffers = 16MB\n".to_owned()],
-        set: &[],
-        user: None,
-        guard_exe: ASSAY.as_ref(),
-        log,
-        connections: 10,
-        limits: &engine::limits::Limits::default(),
-        creation: &engine::Creation::default(),
-        env: &[],
-        timeout: Duration::from_secs(60),
-        network: None,
-        database: None,
-        replicas: None,
-        wrapper: None,
-        stop: &AtomicBool::new(false),
-    })
-    .unwrap();
+        config: "fsync = off\nshared_buffers = 16MB\n",
+    };
+    let postgres = server.start(Postgres::start);
 
     let mut session = postgres.connect().unwrap();
     for sql in [
@@ -80,7 +66,7 @@ impl Foreign {
     fn start_at(address: &str) -> Self {
         let place = Place::on_disk();
         let log = place.join("server.log");
-        let cluster = make_cluster(&place.join("data"), &log);
+        let cluster = make_cluster(place.path());
         let program = engine::postgres::locate("distribution").unwrap().bin_dir.join("postgres");
         let owner = fs_err::metadata(&cluster).unwrap();
 

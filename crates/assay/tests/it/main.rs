@@ -53,6 +53,7 @@ mod install;
 mod live;
 mod ls;
 mod max_rates;
+mod own_server;
 mod place;
 mod plans;
 mod prepared_tables;

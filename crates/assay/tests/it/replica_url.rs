@@ -1,23 +1,18 @@
 //! Replicas that assay did not start: used by their URLs, and left as they were.
 
 use std::net::Ipv4Addr;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use engine::limits::Limits;
 use engine::mysql::Mysql;
 use engine::postgres::Postgres;
 use engine::{
-    Engine, ForReplicas, Network, Port, Replicated, ServerEngine, Session, SetupError, SqlEngine,
-    StartOptions,
+    Engine, ForReplicas, Network, Port, Replicated, ServerEngine, Session, SqlEngine, StartOptions,
 };
 use rustix::process::Signal;
 
-use crate::place::{ASSAY, Place, send, workload};
+use crate::own_server::OwnServer;
+use crate::place::{Place, send, workload};
 use crate::show_json::{Shown, number};
 use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
-
-static GO_ON: AtomicBool = AtomicBool::new(false);
 
 fn port() -> Port {
     Port::reserve(Ipv4Addr::LOCALHOST.into()).unwrap()
@@ -26,39 +21,6 @@ fn port() -> Port {
 /// Returns the access to a server for clients with the password `right`.
 fn network() -> Network {
     Network { port: port(), password: words::Secret::new("right"), certificate: None }
-}
-
-/// Starts a server in a directory of the place.
-fn start<E>(
-    place: &Place,
-    (name, build, config): (&str, &str, &str),
-    network: Option<&Network>,
-    replicas: Option<ForReplicas<'_>>,
-    start: impl FnOnce(&StartOptions<'_>) -> Result<E, SetupError>,
-) -> E {
-    let log = place.join(&format!("{name}.log"));
-    let options = StartOptions {
-        build,
-        data_dir: &place.join(name),
-        config_files: &[config.to_owned()],
-        set: &[],
-        user: None,
-        guard_exe: ASSAY.as_ref(),
-        log: &log,
-        connections: 20,
-        limits: &Limits::default(),
-        creation: &engine::Creation::default(),
-        env: &[],
-        timeout: Duration::from_secs(60),
-        network,
-        database: None,
-        replicas,
-        wrapper: None,
-        stop: &GO_ON,
-    };
-
-    let started = start(&options);
-    started.unwrap_or_else(|error| panic!("{error}\n{}", fs_err::read_to_string(log).unwrap()))
 }
 
 /// A PostgreSQL server with a replica.
@@ -73,11 +35,21 @@ impl Pair {
         // A physical replica has the roles of its primary, and no more.
         let of_replica = logical.then_some(&of_replica);
         let replicas = Some(ForReplicas { port: &port, logical });
-        let server = |name| (name, "distribution", "fsync = off\nshared_buffers = 16MB\n");
-        let primary = start(place, server("primary"), Some(&of_primary), replicas, Postgres::start);
-        let replica = start(place, server("replica"), of_replica, replicas, |options| {
-            primary.start_replica("theirs", options)
+
+        let server = OwnServer {
+            folder: place.path(),
+            name: "primary",
+            build: "distribution",
+            config: "fsync = off\nshared_buffers = 16MB\n",
+        };
+        let primary = server.start(|options| {
+            Postgres::start(&StartOptions { network: Some(&of_primary), replicas, ..*options })
         });
+        let replica = OwnServer { name: "replica", ..server }.start(|options| {
+            let options = StartOptions { network: of_replica, replicas, ..*options };
+            primary.start_replica("theirs", &options)
+        });
+
         Self { primary, replica }
     }
 
@@ -278,15 +250,26 @@ fn a_replica_of_mysql_that_runs_is_measured_and_left_as_it_was() {
     let (servers, place) = (Place::new(), Place::new());
     let (port, of_primary, of_replica) = (port(), network(), network());
     let replicas = Some(ForReplicas { port: &port, logical: false });
-    let config = "innodb_buffer_pool_size = 32M\ninnodb_flush_log_at_trx_commit = 0\n";
-    let of = |name| (name, build.as_str(), config);
-    let primary = start(&servers, of("primary"), Some(&of_primary), replicas, Mysql::start);
-    let replica = start(&servers, of("replica"), Some(&of_replica), replicas, |options| {
-        primary.start_replica("replica_1", options)
+
+    let server = OwnServer {
+        folder: servers.path(),
+        name: "primary",
+        build: &build,
+        config: "innodb_buffer_pool_size = 32M\ninnodb_flush_log_at_trx_commit = 0\n",
+    };
+    let primary = server.start(|options| {
+        Mysql::start(&StartOptions { network: Some(&of_primary), replicas, ..*options })
     });
+    let replica = OwnServer { name: "replica", ..server }.start(|options| {
+        let options = StartOptions { network: Some(&of_replica), replicas, ..*options };
+        primary.start_replica("replica_1", &options)
+    });
+
     measures(&place, &plan(&primary.url(), &replica.url(), "mysql"));
     let left = primary.connect().unwrap().query("show tables").unwrap();
     assert!(left.is_empty(), "{left:?}");
+
+    // The primary is no replica.
     let other = plan(&replica.url(), &primary.url(), "mysql");
     let ended = place.run(&other, &[]).expect_code(2);
     ended.expect_in_stderr(&["replica_1: it follows no primary", "help: "]);

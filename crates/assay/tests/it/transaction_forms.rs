@@ -2,20 +2,18 @@
 //! statement: on real servers, row by row.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use engine::mysql::Mysql;
 use engine::postgres::Postgres;
-use engine::{ErrorClass, Session, SqlEngine, StartOptions};
+use engine::{ErrorClass, Session, SqlEngine};
 use plan::transactions::ScriptType;
 use workload::sysbench::{Options, Step};
 use workload::transactions::Transactions;
 use workload::{ClientShare, Executed, Next, Summaries};
 
 use crate::foreign_server::Foreign;
-use crate::place::{ASSAY, POSTGRES, Place, QUICK, mysql};
+use crate::own_server::OwnServer;
+use crate::place::{POSTGRES, Place, QUICK, mysql};
 use crate::show_json::Shown;
 use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
 
@@ -300,42 +298,20 @@ fn a_lock_timeout_can_be_retried(engine: &impl SqlEngine, form: &str, impatient:
     );
 }
 
-fn started<E>(
-    build: &str,
-    config: &str,
-    place: &Place,
-    start: impl FnOnce(&StartOptions<'_>) -> Result<E, engine::SetupError>,
-) -> E {
-    let options = StartOptions {
-        build,
-        data_dir: &place.join("data"),
-        config_files: &[config.to_owned()],
-        set: &[],
-        user: None,
-        guard_exe: Path::new(ASSAY),
-        log: &place.join("server.log"),
-        connections: 10,
-        limits: &engine::limits::Limits::default(),
-        creation: &engine::Creation::default(),
-        env: &[],
-        timeout: Duration::from_secs(120),
-        network: None,
-        database: None,
-        replicas: None,
-        wrapper: None,
-        stop: &AtomicBool::new(false),
-    };
-    start(&options).unwrap()
-}
-
 #[test]
 fn forms_do_on_postgres_what_statements_do() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
     let place = Place::new();
-    let config = "fsync = off\nshared_buffers = 32MB\n";
-    let postgres = started("distribution", config, &place, Postgres::start);
+    let server = OwnServer {
+        folder: place.path(),
+        name: "server",
+        build: "distribution",
+        config: "fsync = off\nshared_buffers = 32MB\n",
+    };
+    let postgres = server.start(Postgres::start);
+
     forms_agree(&postgres);
     let several = "transaction `several`: a statement has 2 rows instead of 1: `select v from t`";
     let empty = "transaction `empty`: a column is NULL: `select null from t where id = 1`";
@@ -356,10 +332,16 @@ fn forms_do_on_mysql_what_statements_do() {
         return;
     };
     let place = Place::new();
-    // Texts of clients are in `utf8mb4`.
-    let config = "innodb_buffer_pool_size = 32M\ninnodb_flush_log_at_trx_commit = 0\n\
-                  character_set_server = latin1\n";
-    let mysql = started(&build, config, &place, Mysql::start);
+    let server = OwnServer {
+        folder: place.path(),
+        name: "server",
+        build: &build,
+        // Texts of clients are in `utf8mb4`.
+        config: "innodb_buffer_pool_size = 32M\ninnodb_flush_log_at_trx_commit = 0\n\
+                 character_set_server = latin1\n",
+    };
+    let mysql = server.start(Mysql::start);
+
     forms_agree(&mysql);
     let several =
         "transaction `several`: a statement has several rows instead of 1: `select v from t`";
