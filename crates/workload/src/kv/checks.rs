@@ -12,13 +12,38 @@ use crate::{Check, Random};
 
 /// The sums that transactions added to each set of a step.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sums {
+pub(super) struct SetSums {
     pub(super) step: u32,
     pub(super) sets: Sets,
     /// The sum of all commits.
     pub(super) added: u64,
     /// The sum of commits of which nobody knows whether they took place.
     pub(super) unknown: u64,
+}
+
+impl SetSums {
+    /// Compares the sums that were found, one for each set, with what was added to each.
+    fn check(&self, found: &[u64]) -> Check {
+        let least = found.iter().copied().min().unwrap_or(0);
+        let most = found.iter().copied().max().unwrap_or(0);
+
+        // Of a commit whose outcome nobody knows, each set has the number or none has.
+        let added_max = self.added + self.unknown;
+        let holds = least == most && (self.added..=added_max).contains(&least);
+
+        let expected = if self.unknown == 0 {
+            self.added.to_string()
+        } else {
+            format!("{} to {added_max}", self.added)
+        };
+        let set_with = |sum| found.iter().position(|found| *found == sum).unwrap_or(0) + 1;
+        let shown = if least == most {
+            least.to_string()
+        } else {
+            format!("{least} in set {}, {most} in set {}", set_with(least), set_with(most))
+        };
+        Check::new("sum of each set", expected, shown, holds)
+    }
 }
 
 impl Kv {
@@ -169,31 +194,16 @@ impl Kv {
             return self.check_total(session).map(Some);
         }
 
-        let Some(Sums { step, sets, added, unknown }) = self.sums else {
+        let Some(sums) = &self.set_sums else {
             return Ok(None);
         };
 
         let mut found = Vec::new();
-        for set in 0..sets.count {
-            found.push(self.sum_of_set(session, step, sets, set)?);
+        for set in 0..sums.sets.count {
+            found.push(self.sum_of_set(session, sums.step, sums.sets, set)?);
         }
         session.release();
-
-        let least = found.iter().copied().min().unwrap_or(0);
-        let most = found.iter().copied().max().unwrap_or(0);
-        let holds = least == most && (added..=added + unknown).contains(&least);
-        let expected = if unknown == 0 {
-            added.to_string()
-        } else {
-            format!("{added} to {}", added + unknown)
-        };
-        let place = |sum| found.iter().position(|found| *found == sum).unwrap_or(0) + 1;
-        let shown = if least == most {
-            least.to_string()
-        } else {
-            format!("{least} in set {}, {most} in set {}", place(least), place(most))
-        };
-        Ok(Some(Check::new("sum of each set", expected, shown, holds)))
+        Ok(Some(sums.check(&found)))
     }
 
     fn sum_of_set<S: KeyValueSession>(

@@ -60,6 +60,12 @@ impl ValueVersion {
     const SEQUENCE_BITS: u32 = 38;
     const WRITER_BITS: u32 = 14;
 
+    /// Returns whether a load wrote this version of a key. It has one writer, which writes the keys
+    /// in order.
+    pub(super) fn is_of_load(self, number: u64) -> bool {
+        self.writer == 0 && self.sequence == number
+    }
+
     #[inline]
     fn pack(self) -> u64 {
         u64::from(self.step) << (Self::SEQUENCE_BITS + Self::WRITER_BITS)
@@ -367,12 +373,11 @@ impl Data {
             return Err(Fault::Damaged);
         }
 
-        // The counter is in the place of the first word.
-        let mut skipped = usize::from(has_counter);
-        let is_whole = rest.chunks(PIECE).all(|piece| {
+        let is_whole = rest.chunks(PIECE).enumerate().all(|(index, piece)| {
             let (mask, words) = self.piece(&mut body);
-            let first = std::mem::take(&mut skipped);
-            piece.chunks(WORD).zip(words).skip(first).all(|(actual, word)| {
+            // A counter is in the place of the first word.
+            let skipped = usize::from(has_counter && index == 0);
+            piece.chunks(WORD).zip(words).skip(skipped).all(|(actual, word)| {
                 let expected = (word ^ mask).to_le_bytes();
                 *actual == expected[..actual.len()]
             })

@@ -97,6 +97,17 @@ impl CurrentWrites {
     pub(super) fn new(step: u32, shape: KeyShape, writers: u32) -> Self {
         Self { step, shape, writers, first_new: None }
     }
+
+    /// Returns whether the step may have written that value of a key.
+    fn may_have_written(&self, data: &Data, number: u64, version: ValueVersion) -> bool {
+        let ValueVersion { step, writer, sequence } = version;
+        if writer == ValueVersion::INSERTERS {
+            let is_new = self.first_new.is_some_and(|first| first <= number);
+            return is_new && sequence == number;
+        }
+
+        writer < self.writers && data.choices(step, writer, self.shape).get(sequence) == number
+    }
 }
 
 /// All writes before the current step.
@@ -195,22 +206,18 @@ impl History {
         version: ValueVersion,
         current: Option<CurrentWrites>,
     ) -> Result<(), Fault> {
-        let ValueVersion { step, writer, sequence } = version;
-        let was_written = if self.load_step == Some(step) {
-            // A load has one writer, which writes the keys in order.
-            writer == 0 && sequence == number
-        } else if let Some(current) = current.filter(|current| current.step == step) {
-            if writer == ValueVersion::INSERTERS {
-                sequence == number && current.first_new.is_some_and(|first| first <= number)
-            } else {
-                writer < current.writers
-                    && data.choices(step, writer, current.shape).get(sequence) == number
+        let was_written = match current {
+            _ if self.load_step == Some(version.step) => version.is_of_load(number),
+            Some(current) if current.step == version.step => {
+                current.may_have_written(data, number, version)
             }
-        } else {
-            let writes = self.steps.iter().find(|writes| writes.step == step);
-            writes.is_some_and(|writes| writes.may_have_written(version))
-                && self.key_of(data, version) == number
+            _ => {
+                let writes = self.steps.iter().find(|writes| writes.step == version.step);
+                writes.is_some_and(|writes| writes.may_have_written(version))
+                    && self.key_of(data, version) == number
+            }
         };
+
         if was_written { Ok(()) } else { Err(Fault::NeverWritten(version)) }
     }
 

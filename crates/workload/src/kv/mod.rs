@@ -32,8 +32,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::numbers::{ClientNumbers, SharedNumbers};
 use crate::summary::RowNumbers;
-use crate::{Check, Random, Schedule, Summaries, Summary, Task};
-use checks::{Sums, check_reads};
+use crate::{Check, OpKind, Program, Random, Schedule, Summaries, Summary, Task};
+use checks::{SetSums, check_reads};
 use data::{Data, KeyShape};
 pub use graph_client::GRAPH_KINDS;
 use graph_client::GraphClient;
@@ -78,7 +78,7 @@ pub struct Kv {
     /// The number after the largest key: loaded keys have the numbers from 0 on, and new ones follow.
     end_key: u64,
     /// The sums that the last step added to its sets, if it had transactions.
-    sums: Option<Sums>,
+    set_sums: Option<SetSums>,
 }
 
 impl Kv {
@@ -100,7 +100,7 @@ impl Kv {
             data: Arc::new(data),
             history: Arc::default(),
             end_key: 0,
-            sums: None,
+            set_sums: None,
         }
     }
 
@@ -246,66 +246,83 @@ impl Kv {
         Ok(tasks)
     }
 
-    /// Returns a client that reads and writes for each client.
+    /// Returns the clients of a mix of reads and writes.
     fn mixed_tasks<S: KeyValueSession>(
         &self,
         step: &KvStep,
         mix: KvMix,
         connect: &impl Fn() -> Result<S, Error>,
     ) -> Result<Vec<Task>, Error> {
-        let current = CurrentWrites {
-            first_new: (mix.write == KvMixWrite::Insert).then_some(self.end_key),
-            ..CurrentWrites::new(step.number, shape_of(step.kind), self.clients)
-        };
         let before = RowNumbers { next: self.end_key, unused: Vec::new() };
         let numbers = Arc::new(SharedNumbers::new(&before, self.clients));
 
-        let mut tasks = Vec::new();
-        for client in 0..self.clients {
-            let part = self.client_part(step, client, current);
-            let numbers = ClientNumbers::new(&numbers, &before, client);
-            let program = Box::new(MixedClient::new(connect()?, part, mix, numbers));
-            tasks.push(Task::new(client, mix_kinds(mix)[0], Schedule::Closed, program)?);
-        }
-        Ok(tasks)
+        self.client_tasks(step, mix_kinds(mix)[0], |part| {
+            let numbers = ClientNumbers::new(&numbers, &before, part.client);
+            Ok(MixedClient::new(connect()?, part, mix, numbers))
+        })
     }
 
-    /// Returns a client of a `mixgraph` for each client.
+    /// Returns the clients of a `mixgraph`.
     fn graph_tasks<S: KeyValueSession>(
         &self,
         step: &KvStep,
         connect: &impl Fn() -> Result<S, Error>,
     ) -> Result<Vec<Task>, Error> {
-        let current = CurrentWrites::new(step.number, shape_of(step.kind), self.clients);
-        let graph = self.data.graph_of(step.number);
-        let graph =
-            graph.ok_or_else(|| Error::new(ErrorClass::Other, "the plan has no such step"))?;
+        let Some(graph) = self.data.graph_of(step.number) else {
+            return Err(Error::new(ErrorClass::Other, "the plan has no such step"));
+        };
 
-        let mut tasks = Vec::new();
-        for client in 0..self.clients {
-            let part = self.client_part(step, client, current);
-            let program = Box::new(GraphClient::new(connect()?, part, graph));
-            tasks.push(Task::new(client, GRAPH_KINDS[0], Schedule::Closed, program)?);
-        }
-        Ok(tasks)
+        self.client_tasks(step, GRAPH_KINDS[0], |part| {
+            Ok(GraphClient::new(connect()?, part, graph))
+        })
     }
 
-    /// Returns a client of a `randomtransaction` for each client.
+    /// Returns the clients of a `randomtransaction`.
     fn transaction_tasks<S: KeyValueSession>(
         &self,
         step: &KvStep,
         transactions: KvTransactions,
         connect: &impl Fn() -> Result<S, Error>,
     ) -> Result<Vec<Task>, Error> {
-        let current = CurrentWrites::new(step.number, shape_of(step.kind), self.clients);
+        self.client_tasks(step, TRANSACTION, |part| {
+            Ok(TransactionClient::new(connect()?, part, &transactions))
+        })
+    }
+
+    /// Returns a task for each client of a step in which every client reads and writes. `kind` is
+    /// the first kind of operation, and `program` returns a client's program.
+    fn client_tasks<P: Program + 'static>(
+        &self,
+        step: &KvStep,
+        kind: OpKind,
+        program: impl Fn(ClientPart) -> Result<P, Error>,
+    ) -> Result<Vec<Task>, Error> {
+        let writes = self.writes_of_clients(step);
 
         let mut tasks = Vec::new();
         for client in 0..self.clients {
-            let part = self.client_part(step, client, current);
-            let program = Box::new(TransactionClient::new(connect()?, part, &transactions));
-            tasks.push(Task::new(client, TRANSACTION, Schedule::Closed, program)?);
+            let part = ClientPart {
+                step: step.number,
+                client,
+                random: self.reads_of(step, client),
+                verifier: self.verifier(Some(writes)),
+            };
+            tasks.push(Task::new(client, kind, Schedule::Closed, Box::new(program(part)?))?);
         }
         Ok(tasks)
+    }
+
+    /// Returns the writes of a step in which every client writes.
+    fn writes_of_clients(&self, step: &KvStep) -> CurrentWrites {
+        let is_inserting = matches!(
+            step.kind,
+            KvStepKind::Mixed { mix: KvMix { write: KvMixWrite::Insert, .. }, .. }
+        );
+
+        CurrentWrites {
+            first_new: is_inserting.then_some(self.end_key),
+            ..CurrentWrites::new(step.number, shape_of(step.kind), self.clients)
+        }
     }
 
     /// Returns the mean size of the values that a step writes, in bytes.
@@ -335,16 +352,6 @@ impl Kv {
         Ok(tasks)
     }
 
-    /// Returns the part of a client that reads and writes. `current` are the writes of all clients.
-    fn client_part(&self, step: &KvStep, client: u32, current: CurrentWrites) -> ClientPart {
-        ClientPart {
-            step: step.number,
-            client,
-            random: self.reads_of(step, client),
-            verifier: self.verifier(Some(current)),
-        }
-    }
-
     /// Returns the stream from which a client chooses what to read.
     fn reads_of(&self, step: &KvStep, client: u32) -> Random {
         Random::stream(self.seed, &[step.number.into(), client.into(), READS])
@@ -369,27 +376,32 @@ impl Kv {
     /// Applies what the connections of a step did, complete or not, and returns the checks of
     /// what they read, if they read. `is_flawless`: no write failed.
     pub fn apply(&mut self, step: &KvStep, summaries: &Summaries, is_flawless: bool) -> Vec<Check> {
-        let mut writers = Vec::new();
         let mut reads = Vec::new();
+        let mut writers = Vec::new();
         let mut end_key = self.end_key;
-        let (mut added, mut unknown) = (0, 0);
+        let sets = self.data.sets_of(step.number);
+        self.set_sums = sets.map(|sets| SetSums { step: step.number, sets, added: 0, unknown: 0 });
+
         for (_, summary) in summaries {
             match summary {
                 Summary::KeyValueMix(done) => {
                     reads.push(&done.read);
-                    end_key = end_key.max(done.end_key);
                     writers.push(WriterHistory::new(done.begun, done.written, is_flawless));
+                    end_key = end_key.max(done.end_key);
                 }
                 Summary::KeyValueTransactions(done) => {
                     reads.push(&done.read);
-                    added += done.added;
-                    unknown += done.unknown;
                     // Of a failed transaction, nothing is in the database, unless its commit failed.
                     let is_flawless = done.unknown == 0;
                     writers.push(WriterHistory::new(done.begun, done.written, is_flawless));
+                    if let Some(sums) = &mut self.set_sums {
+                        sums.added += done.added;
+                        sums.unknown += done.unknown;
+                    }
                 }
                 Summary::KeyValueReads(verified) => reads.push(verified),
                 Summary::KeyValueWrites(wrote) if wrote.is_load => {
+                    // The loaded keys are no writes of the history, which come after the load.
                     self.end_key = wrote.written;
                     end_key = wrote.written;
                     Arc::make_mut(&mut self.history).record_load(step.number);
@@ -401,22 +413,28 @@ impl Kv {
             }
         }
 
-        let sets = self.data.sets_of(step.number);
-        self.sums = sets.map(|sets| Sums { step: step.number, sets, added, unknown });
         let checks = check_reads(&reads, &writers);
-        let has_written = end_key > self.end_key || writers.iter().any(|writer| writer.begun > 0);
-        if has_written {
-            let writes = StepWrites {
-                step: step.number,
-                change: change_of(step.kind),
-                shape: shape_of(step.kind),
-                writers,
-                inserted: self.end_key..end_key,
-            };
-            Arc::make_mut(&mut self.history).record_writes(&self.data, writes);
-        }
-        self.end_key = end_key;
+        self.record_writes(step, writers, end_key);
         checks
+    }
+
+    /// Adds what a step wrote to the history, if it wrote anything. `end_key` is the number after
+    /// its largest key.
+    fn record_writes(&mut self, step: &KvStep, writers: Vec<WriterHistory>, end_key: u64) {
+        let inserted = self.end_key..end_key;
+        self.end_key = end_key;
+        if inserted.is_empty() && writers.iter().all(|writer| writer.begun == 0) {
+            return;
+        }
+
+        let writes = StepWrites {
+            step: step.number,
+            change: change_of(step.kind),
+            shape: shape_of(step.kind),
+            writers,
+            inserted,
+        };
+        Arc::make_mut(&mut self.history).record_writes(&self.data, writes);
     }
 }
 

@@ -17,12 +17,12 @@ use crate::{Check, Random};
 pub(super) const SUM_BYTES: usize = 8;
 
 /// The sums of some keys.
-struct Sums<'a> {
+struct KeySums<'a> {
     data: &'a Data,
     history: &'a History,
 }
 
-impl Sums<'_> {
+impl KeySums<'_> {
     /// Calls `visit` with each key and the number that a merge added to it.
     fn for_each_merge(&self, mut visit: impl FnMut(u64, u64)) {
         for writes in self.history.steps() {
@@ -51,8 +51,8 @@ impl Sums<'_> {
 }
 
 impl Kv {
-    fn sums_of_keys(&self) -> Sums<'_> {
-        Sums { data: &self.data, history: &self.history }
+    fn sums_of_keys(&self) -> KeySums<'_> {
+        KeySums { data: &self.data, history: &self.history }
     }
 
     /// Compares the sum of all values, wrapped to 64 bits, with that of all writes. Reads all keys.
