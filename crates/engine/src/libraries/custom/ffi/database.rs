@@ -86,37 +86,21 @@ impl Api {
         Ok(Box::leak(Box::new(api)))
     }
 
-    /// Checks a table.
+    /// Checks a table, and takes its functions.
     fn of(table: Table) -> Result<Self, String> {
-        let required = |name: &str| format!("its table lacks the function `{name}`");
-        let write = table.write.ok_or_else(|| required("write"))?;
-        let get = table.get.ok_or_else(|| required("get"))?;
-        let seek = table.seek.ok_or_else(|| required("seek"))?;
-        let next = table.next.ok_or_else(|| required("next"))?;
-        let release = table.release.ok_or_else(|| required("release"))?;
-        let others = [
-            ("open", table.open.is_some()),
-            ("close", table.close.is_some()),
-            ("open_session", table.open_session.is_some()),
-            ("close_session", table.close_session.is_some()),
-        ];
-        if let Some((name, _)) = others.iter().find(|(_, is_there)| !is_there) {
-            return Err(required(name));
-        }
+        let write = required("write", table.write)?;
+        let get = required("get", table.get)?;
+        let seek = required("seek", table.seek)?;
+        let next = required("next", table.next)?;
+        let release = required("release", table.release)?;
 
-        let all = abi::SURVIVES_NOTHING | abi::SURVIVES_PROCESS | abi::SURVIVES_MACHINE;
-        if table.durabilities == 0 || table.durabilities & !all != 0 {
-            let given = table.durabilities;
-            return Err(format!(
-                "its durabilities are {given}, not a sum of 1, 2 and 4, which name what a write \
-                 survives"
-            ));
-        }
+        // These are called rarely, from the table.
+        required("open", table.open)?;
+        required("close", table.close)?;
+        required("open_session", table.open_session)?;
+        required("close_session", table.close_session)?;
 
-        let features = abi::ATOMIC_BATCHES | abi::REVERSE_SCANS;
-        if table.features & !features != 0 {
-            return Err(format!("its features are {}, not a sum of 1 and 2", table.features));
-        }
+        check_claims(&table)?;
 
         // SAFETY: the header demands texts with a terminating zero, that never change.
         let (name, version) = unsafe { (text(table.name), text(table.version)) };
@@ -126,18 +110,7 @@ impl Api {
 
         Ok(Self {
             version_text: format!("{name} {version}"),
-            lacks: Lacking {
-                batches: table.features & abi::ATOMIC_BATCHES == 0,
-                reverse_scans: table.features & abi::REVERSE_SCANS == 0,
-                reads_of_several: table.get_several.is_none(),
-                concurrent_writers: table.writers_max == 1,
-                synced_writes: table.durabilities & abi::SURVIVES_MACHINE == 0,
-                merges: true,
-                range_deletions: true,
-                ingestion: true,
-                transactions: true,
-                isolation: true,
-            },
+            lacks: lacks_of(&table),
             writers_max: if table.writers_max == 0 { u32::MAX } else { table.writers_max },
             write,
             get,
@@ -174,6 +147,46 @@ impl Api {
             (Durability::Machine, abi::SURVIVES_MACHINE),
         ];
         all.iter().filter(|(_, bit)| claims(*bit)).map(|(durability, _)| *durability).collect()
+    }
+}
+
+/// Returns a function that a table must have.
+fn required<F>(name: &str, function: Option<F>) -> Result<F, String> {
+    function.ok_or_else(|| format!("its table lacks the function `{name}`"))
+}
+
+/// Checks that a table claims only durabilities and features that exist.
+fn check_claims(table: &Table) -> Result<(), String> {
+    let durabilities = abi::SURVIVES_NOTHING | abi::SURVIVES_PROCESS | abi::SURVIVES_MACHINE;
+    if table.durabilities == 0 || table.durabilities & !durabilities != 0 {
+        return Err(format!(
+            "its durabilities are {}, not a sum of 1, 2 and 4, which name what a write survives",
+            table.durabilities
+        ));
+    }
+
+    let features = abi::ATOMIC_BATCHES | abi::REVERSE_SCANS;
+    if table.features & !features != 0 {
+        return Err(format!("its features are {}, not a sum of 1 and 2", table.features));
+    }
+    Ok(())
+}
+
+/// Returns the operations that an adapter lacks.
+fn lacks_of(table: &Table) -> Lacking {
+    Lacking {
+        batches: table.features & abi::ATOMIC_BATCHES == 0,
+        reverse_scans: table.features & abi::REVERSE_SCANS == 0,
+        reads_of_several: table.get_several.is_none(),
+        concurrent_writers: table.writers_max == 1,
+        synced_writes: table.durabilities & abi::SURVIVES_MACHINE == 0,
+
+        // The interface of adapters has none of these.
+        merges: true,
+        range_deletions: true,
+        ingestion: true,
+        transactions: true,
+        isolation: true,
     }
 }
 
