@@ -95,8 +95,24 @@ pub fn cut(
     let text = excerpt(&file, &wanted)?;
     let (parsed, _) = parse(&text)?;
 
-    // Options that a bundle can't have are left out; of all else, `run` says what it refuses.
-    for refused in refused_values(&parsed.resolved) {
+    let settings = reported_settings(directory, run, pair)?;
+    leave_out_refused(&parsed.resolved, &mut wanted, &mut limits);
+    leave_out_unreported(&parsed.resolved, &settings, &mut wanted, &mut limits);
+
+    limits.dedup();
+    let text = excerpt(&file, &wanted)?;
+    parse(&text)?;
+
+    let is_left_out = |value: &&Resolved| wanted.left_out.contains(&value.key);
+    let values = parsed.resolved.iter().filter(is_left_out);
+    let left_out = values.map(|value| value.value.clone()).collect();
+
+    Ok(CutPlan { text, sources, left_out, limits })
+}
+
+/// Leaves out the options that a bundle can't have. Of all else, says what `run` refuses.
+fn leave_out_refused(resolved: &[Resolved], wanted: &mut Excerpt<'_>, limits: &mut Vec<String>) {
+    for refused in refused_values(resolved) {
         let is_option = refused.key.starts_with("config.");
         if is_option {
             wanted.left_out.push(refused.key.clone());
@@ -108,24 +124,22 @@ pub fn cut(
             ));
         }
     }
+}
 
-    let settings = reported_settings(directory, run, pair)?;
-    for key in unreported_options(&parsed.resolved, &settings) {
+/// Leaves out the options that the engine does not report among its `settings`: nobody can tell
+/// what they do.
+fn leave_out_unreported(
+    resolved: &[Resolved],
+    settings: &HashSet<String>,
+    wanted: &mut Excerpt<'_>,
+    limits: &mut Vec<String>,
+) {
+    for key in unreported_options(resolved, settings) {
         if !wanted.left_out.contains(&key) {
             limits.push(format!("`{key}` is left out: the engine does not report such an option"));
             wanted.left_out.push(key);
         }
     }
-
-    limits.dedup();
-    let text = excerpt(&file, &wanted)?;
-    parse(&text)?;
-
-    let is_left_out = |value: &&Resolved| wanted.left_out.contains(&value.key);
-    let values = parsed.resolved.iter().filter(is_left_out);
-    let left_out = values.map(|value| value.value.clone()).collect();
-
-    Ok(CutPlan { text, sources, left_out, limits })
 }
 
 /// Returns the names of all settings that the servers of two targets reported, in each engine's
