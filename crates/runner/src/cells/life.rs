@@ -20,7 +20,7 @@ use words::CellKind;
 
 use super::cell_run::{CellRun, EngineLog};
 use super::keep_points::{self, KeepPoint, KeepPoints};
-use super::kept::{self, Origin};
+use super::kept::{self, Kept, Origin};
 use super::record::{begin, end};
 use crate::ground::failure::{AndCleanUp as _, LOG_LINES, failure_of};
 use crate::ground::time::unix_now_ns;
@@ -119,35 +119,47 @@ fn begin_with_database(
 /// has kept such a database, the cell goes on with a copy of that one. Returns the status of
 /// the steps if they did not complete.
 fn make_and_keep(cell: &mut CellRun<'_>, point: &KeepPoint) -> anyhow::Result<Option<Status>> {
-    let began_ns = cell.site.session.clock.now();
     cell.begin_making(point.steps);
     let target = start_target(cell)?;
-    cell.note_start(cell.site.session.clock.now().saturating_sub(began_ns));
     let leftovers = target.leftovers();
 
-    let result = match run_openings(cell, target) {
-        Ok(Status::Complete) => point.keep_or_find(cell, &leftovers).map(Ok),
-        Ok(status) => Ok(Err(status)),
-        Err(error) => Err(error),
-    };
+    let made = make(cell, point, target, &leftovers);
 
     // The database is kept as a copy, and the steps that follow have another one.
     let removed = cell.remove(leftovers);
-    match result.and_clean_up(removed)? {
-        Ok(kept) => {
-            kept::use_copy(&mut cell.site, kept.entry, kept.origin)?;
+    match made.and_clean_up(removed)? {
+        Made::Kept(kept) => {
+            let Kept { entry, origin } = *kept;
+            kept::use_copy(&mut cell.site, entry, origin)?;
             Ok(None)
         }
-        Err(status) => Ok(Some(status)),
+        Made::Ended(status) => Ok(Some(status)),
+    }
+}
+
+/// The end of the steps that make a database.
+enum Made {
+    Kept(Box<Kept>),
+    /// The steps did not complete.
+    Ended(Status),
+}
+
+/// Runs the steps that make a database on a target, and keeps it.
+fn make(
+    cell: &mut CellRun<'_>,
+    point: &KeepPoint,
+    target: Box<dyn RunningTarget>,
+    leftovers: &Leftovers,
+) -> anyhow::Result<Made> {
+    match run_openings(cell, target)? {
+        Status::Complete => Ok(Made::Kept(Box::new(point.keep_or_find(cell, leftovers)?))),
+        status => Ok(Made::Ended(status)),
     }
 }
 
 /// Starts the target of a cell, runs the steps on it, and leaves nothing behind.
 fn run_target(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
-    let began_ns = cell.site.session.clock.now();
     let target = start_target(cell)?;
-    cell.note_start(cell.site.session.clock.now().saturating_sub(began_ns));
-
     let leftovers = target.leftovers();
 
     let result = run_openings(cell, target);
@@ -157,9 +169,12 @@ fn run_target(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
     result.and_clean_up(removed)
 }
 
-/// Starts the target of a cell on its site.
+/// Starts the target of a cell on its site, and notes how long that took.
 fn start_target(cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
-    engines::of(cell.site.build().engine).start(&mut cell.site)
+    let began_ns = cell.site.session.clock.now();
+    let target = engines::of(cell.site.build().engine).start(&mut cell.site)?;
+    cell.note_start(cell.site.session.clock.now().saturating_sub(began_ns));
+    Ok(target)
 }
 
 /// Runs all steps. Some targets are opened once for the load and again for the rest.

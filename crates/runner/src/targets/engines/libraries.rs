@@ -61,14 +61,7 @@ impl<L: KeyValueLibrary> TargetStarter for LibraryRow<L> {
         let data_dir = cell.empty_directory(DIRECTORY)?;
         let part = cell.part_of_steps();
 
-        let mut openings = openings(&cell.session.file, cell.config())?;
-        if let Workload::Kv(kv) = cell.workload() {
-            let transactions = kv.has_transactions().then_some(cell.config().transactions);
-            for opening in &mut openings {
-                opening.merges = kv.merges().then_some(kv.merge_operator);
-                opening.transactions = transactions;
-            }
-        }
+        let mut openings = openings_for_workload(cell)?;
         let has_load_options = openings.len() > 1;
 
         let is_copy = cell.copy_kept_database(&data_dir)?;
@@ -87,7 +80,7 @@ impl<L: KeyValueLibrary> TargetStarter for LibraryRow<L> {
         let database = match opened {
             Ok(database) => database,
             Err(error) => {
-                // The library's log says more than its error, and is gone with the database.
+                // The library's log says more than its error.
                 if let Some(log) = L::log_path(data_dir.path()) {
                     keep_log(cell.directory, &log)?;
                 }
@@ -99,10 +92,9 @@ impl<L: KeyValueLibrary> TargetStarter for LibraryRow<L> {
         };
         warn_of_left_out_options(cell, &database);
 
-        let count = cell.record.steps.len();
-        let loaded = cell.workload().steps_to_load();
         // A load that is kept for others is opened again by whoever uses it.
-        let ends_with_load = part.end == loaded && part.end < count;
+        let loaded = cell.workload().steps_to_load();
+        let ends_with_load = part.end == loaded && part.end < cell.record.steps.len();
         let after_load = openings.next().filter(|_| !ends_with_load);
         let load_settings = cell.settings_of_load().filter(|_| has_load_options);
 
@@ -117,6 +109,18 @@ impl<L: KeyValueLibrary> TargetStarter for LibraryRow<L> {
             load_settings,
         }))
     }
+}
+
+/// Returns the openings of a cell's config, with what its workload needs of each.
+fn openings_for_workload(cell: &CellSite<'_>) -> anyhow::Result<Vec<LibraryConfig>> {
+    let mut openings = openings(&cell.session.file, cell.config())?;
+    if let Workload::Kv(kv) = cell.workload() {
+        for opening in &mut openings {
+            opening.merges = kv.merges().then_some(kv.merge_operator);
+            opening.transactions = kv.has_transactions().then_some(cell.config().transactions);
+        }
+    }
+    Ok(openings)
 }
 
 /// A workload for key-value engines.
