@@ -196,22 +196,9 @@ impl Parser<'_> {
             "int" => ScriptType::Int,
             "bigint" => ScriptType::Bigint,
             "timestamp" => ScriptType::Timestamp,
-            "char" | "varchar" => {
-                self.expect("(")?;
-                let length = self.constant("the length", 1..=LENGTH_MAX)?;
-                self.expect(")")?;
-                let length = u32::try_from(length).unwrap_or(u32::MAX);
-                if name == "char" { ScriptType::Char(length) } else { ScriptType::Varchar(length) }
-            }
-            "decimal" => {
-                self.expect("(")?;
-                let digits = self.constant("the number of digits", 1..=18)?;
-                self.expect(",")?;
-                let decimals = self.constant("the number of decimals", 0..=digits)?;
-                self.expect(")")?;
-                let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
-                ScriptType::Decimal { digits: count(digits), decimals: count(decimals) }
-            }
+            "char" => ScriptType::Char(self.column_length()?),
+            "varchar" => ScriptType::Varchar(self.column_length()?),
+            "decimal" => self.decimal_type()?,
             _ => {
                 let message = format!("unknown type {}", code(name));
                 let mut fault = fault("plan::bad-script", span, message, "not a type");
@@ -220,6 +207,26 @@ impl Parser<'_> {
             }
         };
         Ok(kind)
+    }
+
+    /// Takes the length of a type of texts: `(20)`.
+    fn column_length(&mut self) -> Result<u32, Fault> {
+        self.expect("(")?;
+        let length = self.constant("the length", 1..=LENGTH_MAX)?;
+        self.expect(")")?;
+        Ok(u32::try_from(length).unwrap_or(u32::MAX))
+    }
+
+    /// Takes the digits of a decimal number, and those after its point: `(12, 2)`.
+    fn decimal_type(&mut self) -> Result<ScriptType, Fault> {
+        self.expect("(")?;
+        let digits = self.constant("the number of digits", 1..=18)?;
+        self.expect(",")?;
+        let decimals = self.constant("the number of decimals", 0..=digits)?;
+        self.expect(")")?;
+
+        let count = |constant| u32::try_from(constant).unwrap_or(u32::MAX);
+        Ok(ScriptType::Decimal { digits: count(digits), decimals: count(decimals) })
     }
 
     /// Takes the value of a column of this type.
