@@ -176,6 +176,37 @@ impl ChangeOfAll {
     }
 }
 
+/// Summarizes each target but the base, from its `rows` about throughput.
+fn target_answers(
+    figures: &Figures,
+    compared: &Compared,
+    rows: &[&ComparedStep],
+) -> Vec<TargetAnswer> {
+    // Targets without any result are named, too.
+    let unfinished = figures.unfinished.iter().map(|cell| &cell.cell);
+    let cells = rows.iter().map(|row| &row.cell).chain(unfinished);
+    let mut names = distinct(cells.map(|cell: &CellKey| cell.target.as_str()));
+    names.retain(|name| *name != compared.base);
+
+    let mut answers = Vec::new();
+    for name in names {
+        let of_target = rows.iter().copied().filter(|row| row.cell.target == name);
+        let mut answer = TargetAnswer::new(name, of_target);
+        // A step that is shown to change says more than the mean of all steps.
+        if answer.largest().is_none() {
+            answer.together = ChangeOfAll::of(compared, name);
+        }
+        answers.push(answer);
+    }
+    answers
+}
+
+/// Returns what is far apart, unless a change of any metric is shown, which says more.
+fn apart(compared: &Compared) -> Option<Apart> {
+    let shows_change = compared.rows.iter().any(|row| row.verdict.is_change());
+    if shows_change { None } else { Apart::furthest(compared) }
+}
+
 /// Returns whether repeats of a target in a single run began with copies of one database.
 fn is_of_one_load(begun: &[StartedCell]) -> bool {
     let runs = distinct(begun.iter().map(|start| start.run)).len();
@@ -200,48 +231,29 @@ impl Answer {
         effects: &Effects,
         findings: &[Finding],
     ) -> Self {
-        let rows = || compared.rows.iter().filter(|row| row.metric == THROUGHPUT);
+        let rows: Vec<&ComparedStep> =
+            compared.rows.iter().filter(|row| row.metric == THROUGHPUT).collect();
+        let targets = target_answers(figures, compared, &rows);
 
-        // Targets without any result are named, too.
-        let unfinished = figures.unfinished.iter().map(|cell| &cell.cell);
-        let cells = rows().map(|row| &row.cell).chain(unfinished);
-        let targets = distinct(cells.map(|cell: &CellKey| cell.target.as_str()));
-        let others = targets.into_iter().filter(|name| *name != compared.base);
-        let of_target = |target: &str| {
-            let mut answer =
-                TargetAnswer::new(target, rows().filter(|row| row.cell.target == target));
-            if answer.largest().is_none() {
-                answer.together = ChangeOfAll::of(compared, target);
-            }
-            answer
-        };
-
-        let counts = || {
-            let repeated = rows().filter(|row| row.interval.is_some());
-            repeated.map(|row| row.values.len())
-        };
-
-        let targets: Vec<TargetAnswer> = others.map(of_target).collect();
-
-        // A change of any metric says more than a difference that is not shown.
-        let shows_something = compared.rows.iter().any(|row| row.verdict.is_change());
+        let repeated = rows.iter().filter(|row| row.interval.is_some());
+        let repeats: Vec<usize> = repeated.map(|row| row.values.len()).collect();
 
         Self {
             base: compared.base.clone(),
             effect: compared.effect,
             factors: shown_factors(effects),
             without_effect: effects.design.as_ref().map(|_| WithoutEffect::of(effects)),
-            load_count: distinct(rows().map(|row| row.cell.load())).len(),
-            repeats: counts().min().zip(counts().max()),
+            load_count: distinct(rows.iter().map(|row| row.cell.load())).len(),
+            repeats: repeats.iter().copied().min().zip(repeats.iter().copied().max()),
             is_of_one_load: is_of_one_load(&figures.begun),
-            cause: cause_of_all(rows(), findings),
+            cause: cause_of_all(&rows, findings),
             typical: typical::rates(compared, &targets),
             typical_cpu: typical::cpu(compared, &targets),
             steadiness: typical::steadiness(compared, &targets),
             hidden_cost: hidden_cost(findings, &targets),
             gaps: gaps(figures, compared),
             shown_costs: shown_costs::without_change(compared, &targets),
-            apart: if shows_something { None } else { Apart::furthest(compared) },
+            apart: apart(compared),
             unshown_sequences: alone::unshown(figures, compared),
             host: competition(figures),
             targets,
@@ -393,10 +405,7 @@ fn shown_factors(effects: &Effects) -> Vec<FactorAnswer> {
 
 /// Returns the cause that the findings of all changes share, which are one for each cause and
 /// direction.
-fn cause_of_all<'r>(
-    mut rows: impl Iterator<Item = &'r ComparedStep>,
-    findings: &[Finding],
-) -> Option<ChangeCause> {
+fn cause_of_all(rows: &[&ComparedStep], findings: &[Finding]) -> Option<ChangeCause> {
     let causes = distinct(findings.iter().filter_map(|finding| finding.cause));
     let [cause] = causes.as_slice() else {
         return None;
@@ -409,9 +418,8 @@ fn cause_of_all<'r>(
                 && finding.steps.contains(&row.step)
         })
     };
-    let is_of_all = rows
-        .all(|row| !matches!(row.verdict, Verdict::Faster | Verdict::Slower) || is_explained(row));
-
+    let mut changed = rows.iter().filter(|row| row.verdict.is_change());
+    let is_of_all = changed.all(|row| is_explained(row));
     (cause.kind.is_cause() && is_of_all).then_some(*cause)
 }
 

@@ -228,28 +228,24 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
         return None;
     }
 
-    if let Some(FsyncCount { metric, count }) = fsyncs_that_begin_or_cease(case) {
-        return Some(Cause::FsyncsPerCommit {
-            metric,
-            count,
-            settings: cloned(&settings),
-            waiting: waiting.map(|part| part.share),
-        });
-    }
-    if settings.is_empty() {
-        return None;
-    }
-
-    let of_settings = |FsyncCount { metric, count }| Cause::FsyncsPerCommit {
+    let per_commit = |FsyncCount { metric, count }| Cause::FsyncsPerCommit {
         metric,
         count,
         settings: cloned(&settings),
         waiting: waiting.map(|part| part.share),
     };
+    if let Some(fsyncs) = fsyncs_that_begin_or_cease(case) {
+        return Some(per_commit(fsyncs));
+    }
+
+    // Weaker signs count only where a setting lets one expect them.
+    if settings.is_empty() {
+        return None;
+    }
     saved_fsyncs(case, accounting)
-        .map(of_settings)
+        .map(per_commit)
         .or_else(|| time_of_fsyncs(case, accounting, &settings))
-        .or_else(|| syncs_that_begin_or_cease(case).map(of_settings))
+        .or_else(|| syncs_that_begin_or_cease(case).map(per_commit))
 }
 
 /// Returns the fsyncs per commit of which there are fewer, or more, if waiting for them is a large part
@@ -504,6 +500,8 @@ fn standstill(case: &Case<'_>) -> Option<Cause> {
 
     let percent = case.pair(mean)?;
     let share = stalled_share(case, percent, stalled_percent)?;
+
+    // Most repeats of the side that stands still longer must do so.
     let (longer, other) = if percent.growth() > 0.0 {
         (&case.side, percent.base)
     } else {

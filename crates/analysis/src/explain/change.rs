@@ -12,7 +12,7 @@ use super::explanation::Explanation;
 use super::finding::{Evidence, place};
 use super::statement::{CountedCaveat, SharedDifference, Statement, ThroughputChange};
 use super::thresholds::TARGETS_EACH;
-use crate::compare::{Pairing, THROUGHPUT, Verdict};
+use crate::compare::{Pairing, THROUGHPUT};
 use crate::order::{distinct, grouped};
 
 /// A case with its cause.
@@ -23,9 +23,8 @@ struct ExplainedCase<'a> {
 
 /// Returns one explanation for each group of cases of the same cause.
 pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanation<'a>> {
-    let has_changed =
-        |case: &&Case<'_>| matches!(case.compared.verdict, Verdict::Faster | Verdict::Slower);
-    let explained = cases.iter().filter(has_changed).map(|case| {
+    let changed = cases.iter().filter(|case| case.compared.verdict.is_change());
+    let explained = changed.map(|case| {
         let cause = diagnose(case);
         // Where own CPU is shown to have changed, a change is not as unexplained as elsewhere.
         let has_cpu = cause.is_unexplained() && case.shown_own_cpu_ratio().is_some();
@@ -99,13 +98,15 @@ fn explanation<'a>(
         differences = distinct(of_cases);
     }
 
+    // A change in many steps matters more, but not in proportion.
+    let of_count = 1.0 + (group.len() as f64).ln() / 2.0;
+    let of_cause = if cause.is_too_short() { TOO_SHORT } else { 1.0 };
+
     Some(Explanation {
         places: group.iter().map(|explained| place(explained.case.compared)).collect(),
         evidence,
         caveats: counted_caveats(&group),
-        weight: weight(case)
-            * (1.0 + (group.len() as f64).ln() / 2.0)
-            * if cause.is_too_short() { TOO_SHORT } else { 1.0 },
+        weight: weight(case) * of_count * of_cause,
         statement: Statement::Change(ThroughputChange {
             cases: group.iter().map(|explained| explained.case.facts()).collect(),
             cause: cause.clone(),

@@ -19,22 +19,23 @@ const WEIGHT: f64 = 0.4;
 /// Returns one explanation for each target and direction of own CPU that is shown to differ where
 /// throughput is not.
 pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanation<'a>> {
-    let rows = context.compared.rows.iter();
-    let cases = rows.filter(|cost| cost.metric == OWN_CPU).filter_map(|cost| {
-        let case = cases.iter().find(|case| place(case.compared) == place(cost))?;
+    let mut hidden = Vec::new();
+    for cost in context.compared.rows.iter().filter(|row| row.metric == OWN_CPU) {
+        let Some(case) = cases.iter().find(|case| place(case.compared) == place(cost)) else {
+            continue;
+        };
 
-        let is_shown = matches!(cost.verdict, Verdict::Faster | Verdict::Slower);
-        let ratio = cost.ratio?;
-        let is_large = ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE;
-
+        let is_large =
+            cost.ratio.is_some_and(|ratio| ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE);
         let throughput = case.compared.verdict;
         let is_hidden = matches!(throughput, Verdict::Equal | Verdict::TooNoisy);
+        if cost.verdict.is_change() && is_large && is_hidden {
+            let key = (&cost.cell.target, cost.verdict);
+            hidden.push((key, (cost, case)));
+        }
+    }
 
-        let key = (&cost.cell.target, cost.verdict);
-        (is_shown && is_large && is_hidden).then_some((key, (cost, case)))
-    });
-
-    let groups = grouped(cases).into_iter();
+    let groups = grouped(hidden).into_iter();
     groups.filter_map(|(_, group)| explanation(group)).collect()
 }
 
@@ -52,12 +53,12 @@ fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<E
         case_count: 1,
     });
 
-    let is_noisy = |case: &Case<'_>| case.compared.verdict == Verdict::TooNoisy;
     let fsyncs = syncs_that_begin_or_cease(case);
     let conflicts = changed_conflicts(case, cost.ratio? > 1.0);
     let retries = retries_of_cpu(&conflicts, cost.ratio?).filter(|_| fsyncs.is_none());
     let read_kb = changed_read_kb(case);
 
+    // What the statement names is marked in the evidence.
     let mut evidence = case.evidence();
     if let Some(fsyncs) = fsyncs {
         Evidence::mark_cause(&mut evidence, fsyncs.metric);
@@ -75,7 +76,7 @@ fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<E
         caveats: caveats.collect(),
         weight: WEIGHT * size(cost),
         statement: Statement::HiddenCost(HiddenCost {
-            is_noisy: costs.iter().any(|(_, case)| is_noisy(case)),
+            is_noisy: costs.iter().any(|(_, case)| case.compared.verdict == Verdict::TooNoisy),
             fsyncs,
             conflicts,
             retries,

@@ -5,10 +5,9 @@ use serde::Serialize;
 use super::TargetAnswer;
 use crate::compare::{Compared, ComparedStep, OWN_CPU};
 
-/// The costs that an answer names, the one first that says most about an engine: what it waits for,
-/// then what it moves, then the form of its requests. The work of processors comes last, and only
-/// where own CPU doesn't say it.
-const BY_WEIGHT: [&str; 22] = [
+/// The costs that an answer names before [`WORK_OF_PROCESSORS`], the one first that says most about an
+/// engine: what it waits for, then what it moves, then the form of its requests.
+const WAITS_AND_TRANSFERS: [&str; 16] = [
     "fsyncs_per_commit",
     "rpq",
     "r/o",
@@ -25,6 +24,10 @@ const BY_WEIGHT: [&str; 22] = [
     "wawait",
     "aqu-sz",
     "util%",
+];
+
+/// The costs that an answer names where own CPU is not shown to differ, which says what these say.
+const WORK_OF_PROCESSORS: [&str; 6] = [
     "server_cpu_us_per_op",
     "client_cpu_us_per_op",
     "cpupq",
@@ -32,9 +35,6 @@ const BY_WEIGHT: [&str; 22] = [
     "cache_misses_per_op",
     "branch_misses_per_op",
 ];
-
-/// The index in [`BY_WEIGHT`] of the first cost that is a kind of CPU time.
-const FIRST_OF_CPU: usize = 16;
 
 /// The part of a family's error rate at which an answer names a cost. All costs and all device columns
 /// are a family each: in an answer they are worth one more chance to be wrong together, not two.
@@ -56,21 +56,21 @@ pub(super) fn without_change(compared: &Compared, targets: &[TargetAnswer]) -> V
     let unchanged = targets.iter().filter(|target| target.largest().is_none());
     let targets: Vec<&str> = unchanged.map(|target| target.target.as_str()).collect();
 
+    let mut rows: Vec<&ComparedStep> = compared.rows.iter().filter(|row| is_shown(row)).collect();
+    rows.retain(|row| {
+        let is_of_processors = WORK_OF_PROCESSORS.contains(&row.metric.as_str());
+        !is_of_processors || !own_cpu_is_shown(compared, row)
+    });
+
     let mut costs = Vec::new();
-    for (weight, metric) in BY_WEIGHT.iter().enumerate() {
+    for metric in WAITS_AND_TRANSFERS.into_iter().chain(WORK_OF_PROCESSORS) {
         let mut of_metric = Vec::new();
         for target in &targets {
-            let mut rows: Vec<&ComparedStep> = compared.rows.iter().collect();
-            rows.retain(|row| {
-                let is_cpu = weight >= FIRST_OF_CPU;
-                row.metric == *metric
-                    && row.cell.target == *target
-                    && is_shown(row)
-                    && !(is_cpu && own_cpu_is_shown(compared, row))
-            });
-            if !rows.is_empty() {
-                let changes = TargetAnswer::new(target, rows.into_iter());
-                of_metric.push(ShownCost { metric: (*metric).to_owned(), changes });
+            let mut of_target = rows.clone();
+            of_target.retain(|row| row.metric == metric && row.cell.target == *target);
+            if !of_target.is_empty() {
+                let changes = TargetAnswer::new(target, of_target.into_iter());
+                of_metric.push(ShownCost { metric: metric.to_owned(), changes });
             }
         }
 
