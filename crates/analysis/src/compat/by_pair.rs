@@ -31,6 +31,17 @@ impl Pair<'_> {
         cell.target.clone_from(&self.names[place]);
         true
     }
+
+    /// Keeps the figures of the two targets only, and renames them.
+    fn keep_only(&self, figures: &mut Figures) {
+        for rows in [&mut figures.rows, &mut figures.missing] {
+            rows.retain_mut(|row| self.rename(row.run, &mut row.cell));
+        }
+        figures.profiled.retain_mut(|step| self.rename(step.row.run, &mut step.row.cell));
+        figures.exact.retain_mut(|step| self.rename(step.row.run, &mut step.row.cell));
+        figures.unfinished.retain_mut(|cell| self.rename(cell.run, &mut cell.cell));
+        figures.begun.retain_mut(|cell| self.rename(cell.run, &mut cell.cell));
+    }
 }
 
 /// Keeps the figures of two targets only, and renames them if they are of two runs. Returns a run
@@ -68,14 +79,7 @@ pub fn by_pair(
         }
     };
     let pair = Pair { sides, names: sides.map(name) };
-
-    for rows in [&mut figures.rows, &mut figures.missing] {
-        rows.retain_mut(|row| pair.rename(row.run, &mut row.cell));
-    }
-    figures.profiled.retain_mut(|step| pair.rename(step.row.run, &mut step.row.cell));
-    figures.exact.retain_mut(|step| pair.rename(step.row.run, &mut step.row.cell));
-    figures.unfinished.retain_mut(|cell| pair.rename(cell.run, &mut cell.cell));
-    figures.begun.retain_mut(|cell| pair.rename(cell.run, &mut cell.cell));
+    pair.keep_only(figures);
 
     if is_of_two_runs {
         figures.settings = settings(runs, &pair, targets);

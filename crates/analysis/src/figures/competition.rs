@@ -5,7 +5,7 @@ use record::{CellKey, Status, StepKind};
 use serde::Serialize;
 
 use crate::figures::{Figures, Row};
-use crate::order::{grouped, sort_largest_first};
+use crate::order::{grouped, sort_largest_first, sort_smallest_first};
 
 /// Percentage points by which the shares must differ: a tenth of the processors may be a tenth of
 /// the throughput.
@@ -33,15 +33,24 @@ pub struct UnevenStep<'a> {
     pub step: &'a str,
     /// One of the cells that are compared.
     pub cell: &'a CellKey,
-    /// The target with the least competition, on average over its repeats, in percent.
-    pub least: (&'a str, f64),
+    /// The target with the least competition.
+    pub least: TargetCompetition<'a>,
     /// The target with the most.
-    pub most: (&'a str, f64),
+    pub most: TargetCompetition<'a>,
+}
+
+/// The competition by other programs while a target ran.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TargetCompetition<'a> {
+    /// The name of the target.
+    pub target: &'a str,
+    /// The share of the processors that others used, in percent: the mean over the target's repeats.
+    pub percent: f64,
 }
 
 impl UnevenStep<'_> {
     fn points(&self) -> f64 {
-        self.most.1 - self.least.1
+        self.most.percent - self.least.percent
     }
 }
 
@@ -76,18 +85,15 @@ pub fn uneven_steps(figures: &Figures) -> Vec<UnevenStep<'_>> {
 /// is not known of any.
 fn uneven_step<'f>(step: &'f str, rows: &[&'f Row]) -> Option<UnevenStep<'f>> {
     let shares = rows.iter().filter_map(|&row| Some((row.cell.target.as_str(), others(row)?)));
-    let mut means: Vec<(&str, f64)> = Vec::new();
+    let mut means = Vec::new();
     for (target, of_target) in grouped(shares) {
-        means.push((target, of_target.iter().sum::<f64>() / of_target.len() as f64));
+        let percent = of_target.iter().sum::<f64>() / of_target.len() as f64;
+        means.push(TargetCompetition { target, percent });
     }
 
-    let order = |a: &&(&str, f64), b: &&(&str, f64)| a.1.total_cmp(&b.1);
-    Some(UnevenStep {
-        step,
-        cell: &rows[0].cell,
-        least: *means.iter().min_by(order)?,
-        most: *means.iter().max_by(order)?,
-    })
+    sort_smallest_first(&mut means, |mean| mean.percent);
+    let (least, most) = (*means.first()?, *means.last()?);
+    Some(UnevenStep { step, cell: &rows[0].cell, least, most })
 }
 
 /// Returns the rows that can be compared, of steps that are among the results, unless there are no

@@ -56,7 +56,7 @@ mod waits;
 
 pub use calls::Calls;
 pub use client_hosts::ClientHostFigures;
-pub use competition::{Competition, UnevenStep, competition, uneven_steps};
+pub use competition::{Competition, TargetCompetition, UnevenStep, competition, uneven_steps};
 pub use disk_floor::{FloorRate, StepFloor};
 pub use fairness::{ClientEnd, Fairness, fairness};
 pub use latency::{BUCKET_NS_LIMITS, Buckets, Percentiles, buckets, curve, percentiles};

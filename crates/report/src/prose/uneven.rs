@@ -28,7 +28,10 @@ pub(crate) fn places(figures: &Figures, matrix: &Matrix<'_>) -> Vec<String> {
     let place = |UnevenStep { step, cell, least, most }: UnevenStep<'_>| {
         let label = matrix.load_label(cell);
         let load = label.map_or_else(String::new, |label| format!(", {label}"));
-        format!("{step}{load}: {} {:.0}%, {} {:.0}%", least.0, least.1, most.0, most.1)
+        format!(
+            "{step}{load}: {} {:.0}%, {} {:.0}%",
+            least.target, least.percent, most.target, most.percent
+        )
     };
     uneven_steps(figures).into_iter().map(place).collect()
 }
