@@ -94,6 +94,28 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Writes which of some things are meant.
+///
+/// ```
+/// use words::share_of;
+///
+/// assert_eq!(share_of(2, 7, "step"), "2 of 7 steps");
+/// assert_eq!(share_of(7, 7, "step"), "all 7 steps");
+/// assert_eq!(share_of(2, 2, "step"), "both steps");
+/// assert_eq!(share_of(1, 1, "step"), "the only step");
+/// ```
+pub fn share_of(part: usize, all: usize, noun: &str) -> String {
+    if part < all {
+        return format!("{part} of {}", counted(all, noun));
+    }
+
+    match all {
+        1 => format!("the only {noun}"),
+        2 => format!("both {noun}s"),
+        _ => format!("all {}", counted(all, noun)),
+    }
+}
+
 /// Returns a text with its first letter in upper case.
 pub fn capitalized(text: &str) -> String {
     let mut chars = text.chars();

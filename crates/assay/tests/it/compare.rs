@@ -132,7 +132,7 @@ fn a_slower_config_is_shown_and_fails_the_gate() {
 
     let gate = compared(&place, &[&run, "--gate"]).expect_code(3);
     gate.expect_in_stderr(&[
-        "regression: throughput in 1 of 1 comparison",
+        "regression: throughput in the only comparison",
         "lite.full c1 l.i0: slower, 0.",
     ]);
 
@@ -397,7 +397,7 @@ fn missing_measurements_do_not_pass() {
     let by_run = [&[&yesterday, &today, "--by-run"][..], &gate].concat();
     let doubtful = compared(&place, &by_run).expect_code(4);
     doubtful.expect_in_stderr(&[
-        "Assay can't judge throughput in 1 of 1 comparison",
+        "Assay can't judge throughput in the only comparison",
         "run 2 lite.next c1: was not measured, unlike run 1",
     ]);
 

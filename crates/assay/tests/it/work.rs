@@ -135,7 +135,7 @@ fn more_work_fails_the_gate_unless_its_threshold_accepts_it() {
     let gated = ["compare", &run, "--gate", "--threshold", "50"];
     let files = ["--junit", "gate.xml"];
     let failed = place.assay(&[&gated[..], &files].concat()).expect_code(3);
-    failed.expect_in_stderr(&["regression: exact work in 1 of 1 comparison", "in range"]);
+    failed.expect_in_stderr(&["regression: exact work in the only comparison", "in range"]);
     let junit = text(&place.join("gate.xml"));
     let case = "<testcase classname=\"new.tuned c1\" name=\"qr100: exact work of query\"><failure";
     assert!(junit.contains(case), "{junit}");

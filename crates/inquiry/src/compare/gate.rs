@@ -13,6 +13,7 @@ use analysis::compare::{
 use analysis::figures::Figures;
 use analysis::{counted, distinct};
 use report::{Judgement, JudgementOutcome, comparison_sentence, terminal_text, work_sentence};
+use words::share_of;
 
 use self::work::WorkJudgement;
 use super::Judged;
@@ -155,12 +156,12 @@ fn by_metric(rows: Option<&[&ComparedStep]>, judged: &[&ComparedStep]) -> String
 
     let mut texts = Vec::new();
     for name in distinct(metrics) {
-        let share = match rows {
-            Some(rows) => format!("{} of ", count_of_metric(rows, name)),
-            None => String::new(),
+        let all = count_of_metric(judged, name);
+        let comparisons = match rows {
+            Some(rows) => share_of(count_of_metric(rows, name), all, "comparison"),
+            None => counted(all, "comparison"),
         };
-        let all = counted(count_of_metric(judged, name), "comparison");
-        texts.push(format!("{} in {share}{all}", metric_label(name)));
+        texts.push(format!("{} in {comparisons}", metric_label(name)));
     }
     texts.join(", ")
 }
@@ -423,7 +424,7 @@ mod tests {
         assert_eq!(by_metric(Some(&all[3..]), &all), "own CPU per operation in 1 of 2 comparisons");
         assert_eq!(
             by_metric(Some(&all[1..]), &all),
-            "own CPU per operation in 2 of 2 comparisons, throughput in 1 of 2 comparisons"
+            "own CPU per operation in both comparisons, throughput in 1 of 2 comparisons"
         );
         assert_eq!(
             by_metric(None, &all[..3]),

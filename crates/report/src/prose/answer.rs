@@ -17,7 +17,7 @@ use analysis::{
     figures::Figures,
 };
 use record::Status;
-use words::capitalized;
+use words::{capitalized, share_of};
 
 use super::findings::cause::in_brief;
 use super::findings::wording::Wording;
@@ -78,6 +78,13 @@ fn incomplete(figures: &Figures) -> Option<String> {
         .then(|| format!("Incomplete: {complete} of {}.", counted(all, "step result")))
 }
 
+/// The changes of a target in one direction.
+struct OneWay<'a> {
+    /// `faster` or `slower`.
+    word: &'static str,
+    changes: &'a [Change],
+}
+
 /// Turns an answer into sentences.
 struct AnswerWriter<'a> {
     answer: &'a Answer,
@@ -108,41 +115,56 @@ impl<'a> AnswerWriter<'a> {
         self.with_sequences(self.headed_by_effects(said))
     }
 
-    /// Puts what is shown nevertheless before an answer that no step shows a change of throughput.
+    /// Puts what is shown nevertheless before an answer that no step shows a change in throughput.
+    /// If a step shows one, this says more than the costs of targets that neither gain nor lose.
     fn headed_by_findings(&self, about_targets: Passage) -> Passage {
-        let steps = Some(about_targets.heading);
-        let together: Vec<String> =
-            self.answer.targets.iter().filter_map(|target| self.together(target)).collect();
-
+        let targets = &self.answer.targets;
+        let is_shown = targets.iter().any(|target| target.largest().is_some());
         // The counts of several targets name what is shown of all steps together.
-        let is_only = self.answer.targets.len() == 1;
-        let (first, last) = if is_only { (together, Vec::new()) } else { (Vec::new(), together) };
+        let is_only = targets.len() == 1;
 
-        // What other targets gain or lose says more than a cost of those that do neither.
-        let is_shown = self.answer.targets.iter().any(|target| target.largest().is_some());
-        let costs: Vec<String> = self.hidden_cost().into_iter().chain(self.shown_costs()).collect();
-        let (first_costs, last_costs) =
-            if is_shown { (Vec::new(), costs) } else { (costs, Vec::new()) };
-
-        let mut said: Vec<String> = first;
-        said.extend(first_costs);
-        said.extend(steps);
-        said.extend(self.equal_in_typical_turns());
-
-        let of_turns = self.of_turns();
-        if is_shown {
-            said.extend(of_turns);
-        } else {
-            said.splice(0..0, of_turns);
+        let mut said = Vec::new();
+        if !is_shown {
+            said.extend(self.of_turns());
+        }
+        if is_only {
+            said.extend(self.changes_together());
+        }
+        if !is_shown {
+            said.extend(self.costs());
         }
 
-        let mut said = said.into_iter();
-        let heading = said.next().unwrap_or_default();
-        let mut sentences: Vec<String> = said.collect();
-        sentences.extend(about_targets.sentences);
-        sentences.extend(last_costs);
-        sentences.extend(last.into_iter().take(NAMED));
-        Passage { heading, sentences, ..Passage::default() }
+        said.push(about_targets.heading);
+        said.extend(self.equal_in_typical_turns());
+        if is_shown {
+            said.extend(self.of_turns());
+        }
+
+        said.extend(about_targets.sentences);
+        if is_shown {
+            said.extend(self.costs());
+        }
+        if !is_only {
+            said.extend(self.changes_together());
+        }
+
+        let heading = said.remove(0);
+        Passage { heading, sentences: said, ..Passage::default() }
+    }
+
+    /// Returns the changes of all steps together, of the targets of which these are shown.
+    fn changes_together(&self) -> Vec<String> {
+        let targets = self.answer.targets.iter();
+        targets.filter_map(|target| self.together(target)).take(NAMED).collect()
+    }
+
+    /// Returns the costs that are shown to differ of targets whose throughput is not.
+    fn costs(&self) -> Vec<String> {
+        let mut costs = self.shown_costs();
+        if let Some(hidden) = self.hidden_cost() {
+            costs.insert(0, hidden);
+        }
+        costs
     }
 
     /// Returns the title of the finding about CPU that changed where throughput did not.
@@ -155,10 +177,7 @@ impl<'a> AnswerWriter<'a> {
     fn together(&self, target: &TargetAnswer) -> Option<String> {
         let all = target.together.as_ref()?;
 
-        let steps = match (all.step_count, all.all_step_count) {
-            (count, all) if count < all => format!("{count} of {}", self.count(all)),
-            (count, _) => format!("all {}", self.count(count)),
-        };
+        let steps = share_of(all.step_count, all.all_step_count, self.noun());
         let mut said = format!(
             "{} is {} {} than {} over {steps} together ({})",
             target.target,
@@ -193,12 +212,14 @@ impl<'a> AnswerWriter<'a> {
         self.short.get(target).copied().unwrap_or(target)
     }
 
+    /// Returns what is counted: under several loads, a step has several comparisons.
+    fn noun(&self) -> &'static str {
+        if self.answer.load_count > 1 { "comparison" } else { "step" }
+    }
+
     /// Formats a count: `7 steps`.
     fn count(&self, count: usize) -> String {
-        match self.answer.load_count {
-            0 | 1 => counted(count, "step"),
-            _ => counted(count, "comparison"),
-        }
+        counted(count, self.noun())
     }
 
     /// Returns the sentence for a run with nothing to compare.
@@ -238,37 +259,45 @@ impl<'a> AnswerWriter<'a> {
         }
 
         if comparisons == target.not_compared {
+            let none = match comparisons {
+                1 => format!("its only {} is not", self.noun()),
+                _ => format!("none of its {count} is"),
+            };
             return format!(
-                "{who} is not compared with {base}: none of {count} is valid and complete on both sides."
+                "{who} is not compared with {base}: {none} valid and complete on both sides."
             );
         }
 
         let no = self.opening_without_change();
         let shows_costs = self.answer.hidden_cost.is_some() || !self.answer.shown_costs.is_empty();
-        let change = if shows_costs { "change of throughput" } else { "change" };
+        let change = if shows_costs { "change in throughput" } else { "change" };
         format!("{no} {change} is shown between {who} and {base} in {count}: {unchanged}.")
     }
 
     /// Lists the changes that are shown: `faster than a in 2 of 7 steps (scan 1.57x, insert 1.56x),
-    /// slower in none`.
+    /// slower in none`; `None` without any.
     fn shown(&self, target: &TargetAnswer, than: &str) -> Option<String> {
-        let (faster, slower) = (&target.faster, &target.slower);
-
-        let count = self.count(target.comparison_count());
-        let first = |word: &str, changes: &[Change]| {
-            let place = format!("{} of {count}", changes.len());
-            self.changes(&format!("{word}{than}"), changes, &place)
-        };
-
-        match (faster.is_empty(), slower.is_empty()) {
-            (true, true) => None,
-            (false, true) => Some(first("faster", faster) + ", slower in none"),
-            (true, false) => Some(first("slower", slower) + ", faster in none"),
-            (false, false) => {
-                let slower = self.changes("slower", slower, &slower.len().to_string());
-                Some(format!("{}, {slower}", first("faster", faster)))
-            }
+        let faster = OneWay { word: "faster", changes: &target.faster };
+        let slower = OneWay { word: "slower", changes: &target.slower };
+        let (first, second) =
+            if faster.changes.is_empty() { (slower, faster) } else { (faster, slower) };
+        if first.changes.is_empty() {
+            return None;
         }
+
+        let all = target.comparison_count();
+        let place = share_of(first.changes.len(), all, self.noun());
+        let mut said = self.changes(&format!("{}{than}", first.word), first.changes, &place);
+
+        // If all steps change in one direction, none is left for the other.
+        let word = second.word;
+        if !second.changes.is_empty() {
+            let place = second.changes.len().to_string();
+            said += &format!(", {}", self.changes(word, second.changes, &place));
+        } else if first.changes.len() < all {
+            said += &format!(", {word} in none");
+        }
+        Some(said)
     }
 
     /// Lists changes in one direction, the largest first: `faster in 2 of 7 steps (scan 1.57x,
@@ -323,7 +352,7 @@ impl<'a> AnswerWriter<'a> {
             counted(targets.len(), self.figures.sides.noun()),
             self.answer.base,
             self.count(steps),
-            self.outcomes().join(", ")
+            self.outcomes(steps).join(", ")
         );
 
         let mut sentences = Vec::new();
@@ -336,39 +365,35 @@ impl<'a> AnswerWriter<'a> {
         Passage { heading, sentences, ..Passage::default() }
     }
 
-    /// Counts the targets by their outcome.
-    fn outcomes(&self) -> Vec<String> {
+    /// Counts the targets by their outcome in this number of steps.
+    fn outcomes(&self, steps: usize) -> Vec<String> {
         let targets = &self.answer.targets;
-        let place = match self.answer.load_count {
-            0 | 1 => "steps",
-            _ => "comparisons",
-        };
 
         let mut texts = Vec::new();
         for outcome in TargetOutcome::ALL {
             let count =
                 targets.iter().filter(|target| TargetOutcome::of(target) == outcome).count();
-            let text = count_text(count, targets.len(), outcome.verb(), &self.what(outcome, place));
-            texts.extend(text);
+            let what = self.what(outcome, steps);
+            texts.extend(count_text(count, targets.len(), outcome.verb(), &what));
         }
         texts
     }
 
-    /// Returns what follows the verb about a target with this outcome.
-    fn what(&self, outcome: TargetOutcome, place: &str) -> String {
+    /// Returns what follows the verb about a target with this outcome in this number of steps.
+    fn what(&self, outcome: TargetOutcome, steps: usize) -> String {
         let equal = self.equal();
+        let noun = self.noun();
+        let in_some = if steps == 1 { String::new() } else { format!(" in some {noun}s") };
 
         match outcome {
-            TargetOutcome::Faster => format!(" faster in some {place}"),
-            TargetOutcome::Slower => format!(" slower in some {place}"),
-            TargetOutcome::Both => format!(" faster in some {place} and slower in others"),
-            TargetOutcome::FasterTogether => format!(" faster over all {place} together"),
-            TargetOutcome::SlowerTogether => format!(" slower over all {place} together"),
+            TargetOutcome::Faster => format!(" faster{in_some}"),
+            TargetOutcome::Slower => format!(" slower{in_some}"),
+            TargetOutcome::Both => format!(" faster{in_some} and slower in others"),
+            TargetOutcome::FasterTogether => format!(" faster over all {noun}s together"),
+            TargetOutcome::SlowerTogether => format!(" slower over all {noun}s together"),
             TargetOutcome::Equal => equal,
             TargetOutcome::TooNoisy => " too noisy to say".to_owned(),
-            TargetOutcome::PartlyTooNoisy => {
-                format!("{equal} in some {place} and too noisy in others")
-            }
+            TargetOutcome::PartlyTooNoisy => format!("{equal}{in_some} and too noisy in others"),
             TargetOutcome::Single => " measured once".to_owned(),
             TargetOutcome::NotCompared => " not compared".to_owned(),
         }
@@ -381,7 +406,7 @@ impl<'a> AnswerWriter<'a> {
         let shown: usize = targets.map(|target| target.faster.len() + target.slower.len()).sum();
         let what = match shown {
             0 => return None,
-            1 => "it".to_owned(),
+            1 => "the change".to_owned(),
             2 => "both".to_owned(),
             shown => format!("all {shown}"),
         };
@@ -404,12 +429,9 @@ impl<'a> AnswerWriter<'a> {
 
         let sentence = self.largest_change().and_then(|(target, change)| {
             let interval = change.interval?;
-            let who = match self.answer.targets.len() {
-                1 => "it",
-                _ => self.short(&target.target),
-            };
             Some(format!(
-                "Over {repeats} {who} is {} {} in {}.",
+                "Over {repeats}, {} is {} {} in {}.",
+                self.short(&target.target),
                 range(interval),
                 if change.ratio < 1.0 { "slower" } else { "faster" },
                 self.place(change)
@@ -507,15 +529,24 @@ struct Verb {
     several: &'static str,
 }
 
+impl Verb {
+    /// Returns the form for so many things.
+    fn of(self, count: usize) -> &'static str {
+        if count == 1 { self.one } else { self.several }
+    }
+}
+
 const IS: Verb = Verb { one: "is", several: "are" };
 const WAS: Verb = Verb { one: "was", several: "were" };
 const SHOWS: Verb = Verb { one: "shows", several: "show" };
 
-/// Counts comparisons in words: `1 is not compared`, `all 9 are not compared`; `None` for 0.
+/// Counts comparisons in words: `1 is not compared`, `all 9 are not compared`, `it is not compared`
+/// of a single one; `None` for 0.
 fn count_text(count: usize, all: usize, verb: Verb, what: &str) -> Option<String> {
     let Verb { one, several } = verb;
     match count {
         0 => None,
+        1 if all == 1 => Some(format!("it {one}{what}")),
         1 => Some(format!("1 {one}{what}")),
         2 if all == 2 => Some(format!("both {several}{what}")),
         _ if count == all => Some(format!("all {count} {several}{what}")),

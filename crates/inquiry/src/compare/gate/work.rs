@@ -3,6 +3,7 @@
 use analysis::compare::{Compared, ComparedWork, Judged, Thresholds, judged_work};
 use analysis::counted;
 use report::{JudgementOutcome, work_sentence};
+use words::share_of;
 
 /// The exact work of connections that does not pass.
 pub(super) struct WorkJudgement<'a> {
@@ -43,15 +44,17 @@ impl<'a> WorkJudgement<'a> {
 
     /// Returns the result in one line; `None` if all pass.
     pub(super) fn headline(&self) -> Option<String> {
-        let all = counted(self.count, "comparison");
         match self.outcome() {
             JudgementOutcome::Failed => {
-                Some(format!("regression: exact work in {} of {all}", self.regressed.len()))
+                let regressed = share_of(self.regressed.len(), self.count, "comparison");
+                Some(format!("regression: exact work in {regressed}"))
             }
-            JudgementOutcome::Undecided => Some(format!(
-                "not certain: no regression is shown, but Assay can't judge exact work in {} of {all}",
-                self.doubtful.len()
-            )),
+            JudgementOutcome::Undecided => {
+                let doubtful = share_of(self.doubtful.len(), self.count, "comparison");
+                Some(format!(
+                    "not certain: no regression is shown, but Assay can't judge exact work in {doubtful}"
+                ))
+            }
             _ => None,
         }
     }

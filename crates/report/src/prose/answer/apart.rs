@@ -9,17 +9,14 @@ impl AnswerWriter<'_> {
     pub(super) fn apart(&self) -> Option<String> {
         let apart = self.answer.apart.as_ref()?;
 
-        let what = what(&apart.metric);
-        let side = if apart.ratio > 1.0 { "above" } else { "below" };
-
         Some(format!(
-            "Not shown, but far apart: {what} of {} in {} is {}x that of {}, and all {} repeats are at least {}x {side} \
-             those of the base. More repeats tell whether that is noise.",
+            "Not shown, but far apart: {} has {}x the {} of {} in {}, and even their closest repeats differ by {}x. More \
+             repeats tell whether that is noise.",
             apart.target,
-            self.place_of(&apart.step, apart.variant.as_deref(), apart.clients),
             ratio_text(apart.ratio),
+            what(&apart.metric),
             self.short(&self.answer.base),
-            apart.repeats,
+            self.place_of(&apart.step, apart.variant.as_deref(), apart.clients),
             ratio_text(apart.distance),
         ))
     }
@@ -60,8 +57,8 @@ mod tests {
             Compared { base: "v8_5.base".into(), rows: vec![reads], ..Compared::default() };
         assert_eq!(
             sentence(&compared).unwrap(),
-            "Not shown, but far apart: disk reads per operation (r/o) of v8_6.base in overwrite is 11.6x that of v8_5.base, and \
-             all 3 repeats are at least 7.98x above those of the base. More repeats tell whether that is noise."
+            "Not shown, but far apart: v8_6.base has 11.6x the disk reads per operation (r/o) of v8_5.base in overwrite, and \
+             even their closest repeats differ by 7.98x. More repeats tell whether that is noise."
         );
 
         // What is shown needs no hint.

@@ -5,11 +5,15 @@ use analysis::{
     counted, distinct,
     explain::{Change, FactorAnswer, WithoutEffect},
 };
+use words::share_of;
 
-use super::{AnswerWriter, NAMED};
+use super::{AnswerWriter, IS, NAMED, Verb};
 use crate::model::number::{percent, ratio_text};
 use crate::prose::Passage;
 use crate::prose::numbers::factor_within;
+
+const RULES_OUT: Verb = Verb { one: "rules out", several: "rule out" };
+const HAS: Verb = Verb { one: "has", several: "have" };
 
 impl AnswerWriter<'_> {
     /// Puts the shown effects of factors before what is said about targets.
@@ -66,32 +70,28 @@ impl AnswerWriter<'_> {
             return None;
         }
 
-        let levels = if self.answer.factors.is_empty() {
-            format!("Of the {}", counted(others.level_count, "level"))
-        } else {
-            format!("Of the {}", counted(others.level_count, "other level"))
-        };
+        let noun = if self.answer.factors.is_empty() { "level" } else { "other level" };
+        let levels = counted(others.level_count, noun);
 
-        let ruled_out = format!("rule out an effect above {}", percent(self.answer.effect));
+        let mut parts = Vec::new();
+        for (count, verb, what) in [
+            (others.equal, RULES_OUT, format!(" an effect above {}", percent(self.answer.effect))),
+            (others.too_noisy, IS, " too noisy to say".to_owned()),
+            (others.not_compared, HAS, " no verdict".to_owned()),
+        ] {
+            if count > 0 {
+                parts.push(format!("{} {}{what}", self.count(count), verb.of(count)));
+            }
+        }
 
-        let counts = [
-            (others.equal, ruled_out.as_str()),
-            (others.too_noisy, "are too noisy to say"),
-            (others.not_compared, "have no verdict"),
-        ];
-
-        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-        let parts: Vec<String> =
-            counts.map(|(count, what)| format!("{} {what}", self.count(count))).collect();
-
-        Some(format!("{levels}, {}.", parts.join("; ")))
+        Some(format!("For the {levels}, {}.", parts.join("; ")))
     }
 
     /// Returns the sentence about a level: `synchronous=off is faster than synchronous=full in 2 of
     /// 3 steps: 7.1x in scan to 11.3x (interval 9.90 to 12.8) in insert; 1 is too noisy to say.`
     fn effect(&self, factor: &FactorAnswer) -> String {
         let FactorAnswer { factor: name, base_level, level, outcome, .. } = factor;
-        let count = self.count(outcome.comparison_count());
+        let all = outcome.comparison_count();
         let base = format!("{name}={base_level}");
 
         let mut parts = Vec::new();
@@ -99,11 +99,11 @@ impl AnswerWriter<'_> {
             let Some(extent) = self.extent(changes) else {
                 continue;
             };
-            let steps = changes.len();
             parts.push(if parts.is_empty() {
-                format!("is {word} than {base} in {steps} of {count}: {extent}")
+                let steps = share_of(changes.len(), all, self.noun());
+                format!("is {word} than {base} in {steps}: {extent}")
             } else {
-                format!("{word} in {steps}: {extent}")
+                format!("{word} in {}: {extent}", changes.len())
             });
         }
 
@@ -232,7 +232,7 @@ mod tests {
         };
         assert_eq!(
             text_of(vec![factor("synchronous", outcome)]),
-            "All else equal, synchronous=off is faster than synchronous=full in 3 of 3 steps: 7.1x in mixed to 11.3x \
+            "All else equal, synchronous=off is faster than synchronous=full in all 3 steps: 7.1x in mixed to 11.3x \
              (interval 10.2 to 12.4) in insert. No change is shown between lite.off and lite.full in 3 steps: all 3 are too \
              noisy to say."
         );
@@ -265,9 +265,25 @@ mod tests {
             ..TargetAnswer::default()
         };
         let text = text_of(vec![factor("synchronous", outcome)]);
-        let expected = "All else equal, synchronous=off is faster than synchronous=full in 2 of 2 steps: 15.0x in each \
+        let expected = "All else equal, synchronous=off is faster than synchronous=full in both steps: 15.0x in each \
                         (interval 13.5 to 16.5 in scan). ";
         assert!(text.starts_with(expected), "{text}");
+    }
+
+    #[test]
+    fn what_is_known_of_levels_without_a_shown_effect_is_counted_in_steps() {
+        let others = WithoutEffect { level_count: 4, equal: 7, too_noisy: 1, not_compared: 0 };
+        let answer = Answer {
+            effect: 0.03,
+            without_effect: Some(others),
+            load_count: 1,
+            ..Answer::default()
+        };
+        assert_eq!(
+            AnswerWriter::new(&answer, &Figures::default()).passage().whole(),
+            "No factor is shown to change the throughput of any step. For the 4 levels, 7 steps rule out an effect above \
+             3%; 1 step is too noisy to say."
+        );
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn the_largest_change_comes_first_and_a_cause_explains_all() {
     assert_eq!(
         text_of("pg15.base", &[("pg17.base", &steps)], Some(cpu(Direction::Faster))),
         "pg17.base is faster than pg15 in 2 of 5 steps (l.i1 1.57x, l.x 1.56x), slower in none; 2 are too noisy to say, \
-         1 is equal within 3%. Less CPU per operation explains both. Over 5 repeats it is 1.49x to 1.65x \
+         1 is equal within 3%. Less CPU per operation explains both. Over 5 repeats, pg17 is 1.49x to 1.65x \
          faster in l.i1."
     );
 }
@@ -126,9 +126,9 @@ fn repeats_that_share_a_load_are_said_to() {
         |begun: Vec<StartedCell>| said_of(&Figures { begun, ..Figures::default() }, &compared, &[]);
 
     let shared = said(vec![copied(true, 1), copied(false, 2)]);
-    assert!(shared.contains("Over 5 repeats of one load it is"), "{shared}");
+    assert!(shared.contains("Over 5 repeats of one load, b.x is"), "{shared}");
     let each = said(vec![copied(true, 1), copied(true, 2)]);
-    assert!(each.contains("Over 5 repeats it is"), "{each}");
+    assert!(each.contains("Over 5 repeats, b.x is"), "{each}");
 }
 
 #[test]
@@ -137,12 +137,12 @@ fn what_is_slower_is_so_by_a_factor_above_one() {
     assert_eq!(
         text_of("lite.full", &[("lite.off", &steps)], None),
         "lite.off is faster than full in 1 of 3 steps (l.x 1.20x), slower in 1 (l.i0 312x); 1 is not compared. Over 5 \
-         repeats it is 297x to 328x slower in l.i0."
+         repeats, off is 297x to 328x slower in l.i0."
     );
     assert_eq!(
         text_of("lite.full", &[("lite.off", &[(0.5, Slower)])], Some(cpu(Direction::Slower))),
-        "lite.off is slower than full in 1 of 1 step (l.i0 2.00x), faster in none. More CPU per operation explains it. \
-         Over 5 repeats it is 1.90x to 2.11x slower in l.i0."
+        "lite.off is slower than full in the only step (l.i0 2.00x). More CPU per operation explains the change. Over 5 \
+         repeats, off is 1.90x to 2.11x slower in l.i0."
     );
 }
 
@@ -184,8 +184,8 @@ fn a_cost_that_is_shown_heads_an_answer_that_throughput_does_not_give() {
     };
     assert_eq!(
         said_of(&Figures::default(), &compared, &[]),
-        "b.x has 0.50x the fsyncs per commit of a.x in l.i1 (0.47x to 0.53x). No change of throughput is shown between \
-         b.x and a.x in 1 step: 1 is too noisy to say. Each target has 5 repeats."
+        "b.x has 0.50x the fsyncs per commit of a.x in l.i1 (0.47x to 0.53x). No change in throughput is shown between \
+         b.x and a.x in 1 step: it is too noisy to say. Each target has 5 repeats."
     );
 }
 
@@ -223,8 +223,8 @@ fn what_is_shown_beside_single_steps_heads_the_answer() {
     };
     assert_eq!(
         said_of(&figures, &compared, std::slice::from_ref(&cpu)),
-        "b.x is 1.25x faster than a.x over all 2 steps together (1.19x to 1.31x); its steps have ratios of 1.20 (l.i0) to \
-         1.30 (l.i0). b.x: 30% less own CPU per row in l.i0, throughput too noisy to say. No change of throughput is shown \
+        "b.x is 1.25x faster than a.x over both steps together (1.19x to 1.31x); its steps have ratios of 1.20 (l.i0) to \
+         1.30 (l.i0). b.x: 30% less own CPU per row in l.i0, throughput too noisy to say. No change in throughput is shown \
          between b.x and a.x in 2 steps: both are too noisy to say. Each target has 5 repeats."
     );
 
@@ -234,8 +234,8 @@ fn what_is_shown_beside_single_steps_heads_the_answer() {
     assert_eq!(
         said_of(&figures, &compared, std::slice::from_ref(&cpu)),
         "b.x: 30% less own CPU per row in l.i0, throughput too noisy to say. 2 targets against a.x in 2 steps: both are \
-         faster over all steps together. b.x is 1.25x faster than a.x over all 2 steps together (1.19x to 1.31x); its steps \
-         have ratios of 1.20 (l.i0) to 1.30 (l.i0). c.x is 1.25x faster than a.x over all 2 steps together (1.19x to \
+         faster over all steps together. b.x is 1.25x faster than a.x over both steps together (1.19x to 1.31x); its steps \
+         have ratios of 1.20 (l.i0) to 1.30 (l.i0). c.x is 1.25x faster than a.x over both steps together (1.19x to \
          1.31x); its steps have ratios of 1.20 (l.i0) to 1.30 (l.i0). Each target has 5 repeats."
     );
 }
@@ -257,9 +257,9 @@ fn costs_of_a_target_without_a_change_follow_what_another_gains() {
 
     assert_eq!(
         said_of(&Figures::default(), &compared, &[]),
-        "2 targets against a.x in 1 step: 1 is faster in some steps, 1 is too noisy to say. c.x does best: faster in 1 of \
-         1 step (l.i0 1.20x), slower in none. b.x has 0.14x the size of a read (rareqsz) of a.x in l.i0 (0.13x to 0.15x). \
-         Over 5 repeats c.x is 1.14x to 1.26x faster in l.i0."
+        "2 targets against a.x in 1 step: 1 is faster, 1 is too noisy to say. c.x does best: faster in the only step \
+         (l.i0 1.20x). b.x has 0.14x the size of a read (rareqsz) of a.x in l.i0 (0.13x to 0.15x). \
+         Over 5 repeats, c.x is 1.14x to 1.26x faster in l.i0."
     );
 }
 
@@ -283,7 +283,7 @@ fn what_typical_turns_show_comes_before_what_all_turns_do_not() {
     let figures = Figures::default();
     assert_eq!(
         said_of(&figures, &compared, &[]),
-        "In a typical turn, b.x is slower than a.x in l.i0 (1.25x), and equal within 3% in 1 step. Over all turns, stalls \
+        "In a typical turn, b.x is slower than a.x in l.i0 (1.25x), and equal within 3% in 1 other step. Over all turns, stalls \
          included, no change is shown between b.x and a.x in 2 steps: both are too noisy to say. Each target has 5 \
          repeats."
     );
@@ -306,8 +306,8 @@ fn what_typical_turns_show_comes_before_what_all_turns_do_not() {
     of_two.rows.extend(others);
     assert_eq!(
         said_of(&figures, &of_two, &[]),
-        "2 targets against a.x in 1 step: both are too noisy to say. In a typical turn, b.x and c.x are equal within 3% \
-         to a.x in 1 step. Each target has 5 repeats."
+        "2 targets against a.x in 1 step: both are too noisy to say. In a typical turn, b.x and c.x are equal to \
+         a.x within 3% in 1 step. Each target has 5 repeats."
     );
 
     // What throughput says need not be said twice, and stalls that explain it are named.
@@ -317,7 +317,7 @@ fn what_typical_turns_show_comes_before_what_all_turns_do_not() {
     assert_eq!(
         said_of(&figures, &compared, &[]),
         "b.x is slower than a.x in 1 of 2 steps (l.i0 1.02x), faster in none; 1 is equal within 3%. Stalls make b.x \
-         slower than a.x in l.i0 (1.25x). Over 5 repeats it is 0.93x to 1.03x slower in l.i0."
+         slower than a.x in l.i0 (1.25x). Over 5 repeats, b.x is 0.93x to 1.03x slower in l.i0."
     );
 }
 
@@ -347,7 +347,7 @@ fn the_answer_agrees_with_the_row_of_all_steps() {
         said_of(&Figures::default(), &compared, &[]),
         "2 targets against my56.files in 2 steps: 1 is faster in some steps, 1 is slower over all steps together. pg15.b \
          does best: faster in 1 of 2 steps (l.i0 2.00x), slower in none. my80.capacity is 1.28x slower than my56.files over \
-         2 of 3 steps together (1.22x to 1.35x); its steps have ratios of 0.70 (l.i0) to 0.87 (qr100). Over 5 repeats \
+         2 of 3 steps together (1.22x to 1.35x); its steps have ratios of 0.70 (l.i0) to 0.87 (qr100). Over 5 repeats, \
          pg15.b is 1.90x to 2.10x faster in l.i0."
     );
 
@@ -395,7 +395,7 @@ fn of_many_targets_the_best_and_the_worst_are_named() {
         text_of("pg12.x", &targets, None),
         "5 targets against pg12.x in 2 steps: 1 is faster in some steps, 1 is slower in some steps, 1 is faster in some \
          steps and slower in others, 1 is too noisy to say, 1 is not compared. pg15 does best: faster in 1 of 2 steps (l.i0 1.90x), slower in \
-         1 (l.x 1.11x). pg14 does worst: slower in 1 of 2 steps (l.i0 2.00x), faster in none. Over 5 repeats pg14 is \
+         1 (l.x 1.11x). pg14 does worst: slower in 1 of 2 steps (l.i0 2.00x), faster in none. Over 5 repeats, pg14 is \
          1.90x to 2.11x slower in l.i0."
     );
 }
@@ -408,7 +408,7 @@ fn what_has_no_other_target_or_no_base_is_not_compared() {
     );
     assert_eq!(
         text_of("run 1", &[("run 2", &[(1.0, Invalid), (1.0, Invalid)])], None),
-        "run 2 is not compared with run 1: none of 2 steps is valid and complete on both sides."
+        "run 2 is not compared with run 1: none of its 2 steps is valid and complete on both sides."
     );
     let nothing = said_of(&Figures::default(), &Compared::default(), &[]);
     assert_eq!(nothing, "Nothing was measured.");

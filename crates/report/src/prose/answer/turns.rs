@@ -1,9 +1,10 @@
 //! The sentences about typical turns, where targets took turns with each other.
 
+use analysis::counted;
 use analysis::explain::{Change, TargetAnswer};
 
 use super::{AnswerWriter, NAMED};
-use crate::model::number::listed;
+use crate::model::number::{listed, percent};
 use crate::prose::amount::AmountChange;
 use crate::prose::numbers::{factor_within, list_any};
 
@@ -28,7 +29,7 @@ impl AnswerWriter<'_> {
     }
 
     /// Returns the sentence about targets of several that are equal in a typical turn, and nothing
-    /// else: `In a typical turn, b.x and c.x are equal within 3% to a in up to 2 steps.`
+    /// else: `In a typical turn, b.x and c.x are equal to a within 3% in up to 2 steps.`
     pub(super) fn equal_in_typical_turns(&self) -> Option<String> {
         // The answer about a single target begins with its equality.
         if self.answer.targets.len() == 1 {
@@ -44,9 +45,8 @@ impl AnswerWriter<'_> {
         let least = equal.iter().map(|target| target.equal).min()?;
         let up_to = if least == most { "" } else { "up to " };
         Some(format!(
-            "In a typical turn, {names} {be}{} to {} in {up_to}{}.",
-            self.equal(),
-            self.short(&self.answer.base),
+            "In a typical turn, {names} {be} {} in {up_to}{}.",
+            self.equal_to_base(),
             self.count(most)
         ))
     }
@@ -58,7 +58,7 @@ impl AnswerWriter<'_> {
     }
 
     /// Returns what the typical rate of a target says more than its throughput: `In a typical turn,
-    /// b.x is slower than a in point-query (1.02x), and equal within 3% in 2 steps.`
+    /// b.x is slower than a in point-query (1.02x), and equal within 3% in 2 other steps.`
     fn typical(&self, target: &TargetAnswer) -> String {
         let base = self.short(&self.answer.base);
         let mut parts = Vec::new();
@@ -69,13 +69,21 @@ impl AnswerWriter<'_> {
         }
 
         if target.equal > 0 {
-            let equal = self.equal();
-            let steps = self.count(target.equal);
-            let than = if parts.is_empty() { format!(" to {base}") } else { String::new() };
-            parts.push(format!("{}{than} in {steps}", equal.trim_start()));
+            parts.push(if parts.is_empty() {
+                format!("{} in {}", self.equal_to_base(), self.count(target.equal))
+            } else {
+                let others = counted(target.equal, &format!("other {}", self.noun()));
+                format!("{} in {others}", self.equal().trim_start())
+            });
         }
 
         format!("In a typical turn, {} is {}.", target.target, parts.join(", and "))
+    }
+
+    /// Returns `equal to a within 3%`.
+    fn equal_to_base(&self) -> String {
+        let base = self.short(&self.answer.base);
+        format!("equal to {base} within {}", percent(self.answer.effect))
     }
 
     /// Returns the sentence about a target that is shown to use more or less CPU in a typical turn: `In

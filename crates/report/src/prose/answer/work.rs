@@ -2,6 +2,7 @@
 
 use analysis::compare::{Compared, ComparedWork, WorkVerdict};
 use analysis::{counted, distinct};
+use words::share_of;
 
 use super::{IS, NAMED, SHOWS, count_text};
 use crate::model::number::listed;
@@ -33,6 +34,16 @@ pub(super) fn passage(compared: &Compared) -> Passage {
     Passage { heading, sentences, remedy: Some(remedy.to_owned()), ..Passage::default() }
 }
 
+/// The noun for what is counted: a step has a comparison for each of its connections.
+const NOUN: &str = "comparison";
+
+/// The parts of a target whose work changed in one direction.
+struct OneWay<'a> {
+    /// `more` or `less`.
+    word: &'static str,
+    parts: Vec<&'a ComparedWork>,
+}
+
 /// The work of a target's connections against the base's.
 struct WorkOfTarget<'a> {
     target: &'a str,
@@ -49,42 +60,47 @@ impl WorkOfTarget<'_> {
 
     fn sentence(&self) -> String {
         let Self { target, base, parts } = self;
-        let count = counted(parts.len(), "comparison");
+        let all = parts.len();
         let (more, less) = (self.with(WorkVerdict::More), self.with(WorkVerdict::Less));
         let no_change = self.with(WorkVerdict::NoChangeShown).len();
-        let undecided = parts.len() - more.len() - less.len() - no_change;
+        let undecided = all - more.len() - less.len() - no_change;
 
         let others = [
-            count_text(no_change, parts.len(), SHOWS, " no change"),
-            count_text(undecided, parts.len(), IS, " not decided"),
+            count_text(no_change, all, SHOWS, " no change"),
+            count_text(undecided, all, IS, " not decided"),
         ];
-
         let others: Vec<String> = others.into_iter().flatten().collect();
-        let rest = others.iter().map(|text| format!("; {text}")).collect::<String>();
 
-        let (first, word, second) = match (more.is_empty(), less.is_empty()) {
-            (true, true) => {
-                let others = others.join(", ");
-                return format!(
-                    "{target} shows no change of work from {base} in {count}: {others}."
-                );
-            }
-            (false, _) => (more, "more", ("less", less)),
-            (true, false) => (less, "less", ("more", more)),
-        };
+        if more.is_empty() && less.is_empty() {
+            return format!(
+                "No change in work per operation is shown between {target} and {base} in {}: {}.",
+                counted(all, NOUN),
+                others.join(", ")
+            );
+        }
 
-        let (other_word, other) = second;
-        let other = if other.is_empty() {
-            format!("{other_word} in none")
-        } else {
-            format!("{other_word} in {} ({})", other.len(), places(&other))
-        };
+        let more = OneWay { word: "more", parts: more };
+        let less = OneWay { word: "less", parts: less };
+        let (first, second) = if more.parts.is_empty() { (less, more) } else { (more, less) };
+        let mut said = format!(
+            "{target} does {} work per operation than {base} in {} ({})",
+            first.word,
+            share_of(first.parts.len(), all, NOUN),
+            places(&first.parts)
+        );
 
-        let listed = places(&first);
-        format!(
-            "{target} does {word} work per operation than {base} in {} of {count} ({listed}), {other}{rest}.",
-            first.len()
-        )
+        // If all work changes in one direction, none is left for the other.
+        let OneWay { word, parts } = second;
+        if !parts.is_empty() {
+            said += &format!(", {word} in {} ({})", parts.len(), places(&parts));
+        } else if first.parts.len() < all {
+            said += &format!(", {word} in none");
+        }
+
+        for text in others {
+            said += &format!("; {text}");
+        }
+        said + "."
     }
 
     /// Returns the parts with a verdict, the largest change first.
@@ -174,7 +190,7 @@ mod tests {
         };
         assert_eq!(
             passage(&compared).heading,
-            "b shows no change of work from a in 2 comparisons: 1 shows no change, 1 is not decided."
+            "No change in work per operation is shown between b and a in 2 comparisons: 1 shows no change, 1 is not decided."
         );
     }
 }

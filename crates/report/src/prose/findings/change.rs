@@ -1,6 +1,6 @@
 //! Changes of throughput, in words.
 
-use words::excerpt;
+use words::{excerpt, share_of};
 
 use super::wording::{Wording, interval_text, pace_of};
 use super::{cause, difference};
@@ -65,11 +65,10 @@ fn title_place(change: &ThroughputChange, about: &Finding) -> String {
     }
 
     if steps.len() <= STEPS_NAMED {
-        format!("in {count} of {total} comparisons ({})", list(steps))
-    } else if about.targets.len() == 1 {
-        format!("in {count} of {total} steps")
+        format!("in {} ({})", share_of(count, total, "comparison"), list(steps))
     } else {
-        format!("in {count} of {total} comparisons")
+        let noun = if about.targets.len() == 1 { "step" } else { "comparison" };
+        format!("in {}", share_of(count, total, noun))
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn without_effect(no_effect: &NoEffect, about: &Finding) -> Wording {
 
     let sentences = vec![
         format!(
-            "No change of throughput is shown in any of {}: the ratios are {} to {}, within {}%.",
+            "No change in throughput is shown in any of {}: the ratios are {} to {}, within {}%.",
             counted(no_effect.comparison_count, "comparison"),
             times(no_effect.ratio_min),
             times(no_effect.ratio_max),

@@ -60,7 +60,7 @@ fn certainty(step: &StepWitnesses) -> &'static str {
             OtherTime::Memory => ": memory or layout, not instructions",
             OtherTime::Either => ": waits, memory or layout, not instructions",
         },
-        Agreement::SameTime => ", no change of time shown",
+        Agreement::SameTime => ", no change in time shown",
         Agreement::NoisyTime => ", time too noisy to tell",
         Agreement::UnknownTime => ", time not compared",
     }

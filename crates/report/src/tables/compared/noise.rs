@@ -6,6 +6,7 @@ use analysis::{
     counted,
 };
 use record::Run;
+use words::share_of;
 
 use super::relative::ratio_cell;
 use crate::model::matrix::Keys;
@@ -60,14 +61,14 @@ pub(crate) fn table(compared: &Compared) -> Table {
 
 /// Compares the number of false verdicts with the number to be expected.
 fn shown_note(compared: &Compared, floor: &NoiseFloor) -> String {
-    let of_all = counted(floor.steps.len(), "comparison");
+    let all = floor.steps.len();
     if floor.shown == 0 {
-        return format!("none of {of_all} shows a difference");
+        return format!("none of {} shows a difference", counted(all, "comparison"));
     }
 
     format!(
-        "{} of {of_all} would show a difference; {} of such runs are expected to show any",
-        floor.shown,
+        "{} would show a difference; {} of such runs are expected to show any",
+        share_of(floor.shown, all, "comparison"),
         percent(compared.error_rate)
     )
 }
