@@ -48,7 +48,7 @@ pub use self::tune::TuneArgs;
                         `history` found a regression with `--gate`, or `compare` a missed bound with `--require`, or a bundle's finding was not reproduced; 4 a result is invalid or too noisy to judge; 130 interrupted."
 )]
 pub struct Cli {
-    /// When the terminal is colored; NO_COLOR=1 is `never`
+    /// When to use colors; NO_COLOR=1 means `never`
     #[arg(long, value_enum, default_value_t = Colors::Auto, value_name = "WHEN", global = true, hide_possible_values = true)]
     pub color: Colors,
     /// The subcommand to run.
@@ -108,7 +108,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Compares targets with a base target: what is faster or slower, how sure that is, and why
     Compare(CompareArgs),
-    /// Shows since when steps changed, over all runs below a folder, and what changed with them
+    /// Shows when steps became faster or slower, over all runs below a folder, and what changed with
+    /// them
     History(HistoryArgs),
     /// Writes an HTML report of one or more runs, in one self-contained file
     Report(ReportArgs),
@@ -125,15 +126,15 @@ pub enum Command {
     Builds(BuildsArgs),
     /// Lists, verifies or removes databases that are kept for later cells
     Databases(DatabasesArgs),
-    /// Tests the adapter of a storage engine of your own, before it is measured
+    /// Tests the adapter of your own storage engine, before you measure the engine
     Conform(ConformArgs),
     /// Describes this machine as a run records it, with warnings
     Host(HostArgs),
-    /// Prints the script by which a shell completes commands and options
+    /// Prints a script that lets a shell complete commands and options
     Completions(CompletionsArgs),
     /// Prints the manual page, or writes one for each command into a directory
     Man(ManArgs),
-    /// Prints the JSON schema of plans, by which editors complete and check them
+    /// Prints the JSON schema of plans, with which editors complete and check them
     #[command(after_help = "\
 Example: `assay plan-schema > plan.schema.json`, and as the first line of a plan `#:schema plan.schema.json`.")]
     PlanSchema,
@@ -189,14 +190,14 @@ pub struct LsArgs {
 pub enum ListFormat {
     /// A table for people
     Table,
-    /// The names of all targets and steps as well, for scripts
+    /// The same, with the names of all targets and steps, for scripts
     Json,
 }
 
 /// Arguments of `serve`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-The pages only read, and only at the address that Assay prints, which has a key. From another machine: `ssh -L 9188:127.0.0.1:9188 HOST`.")]
+The pages change nothing. They open only at the address that Assay prints, which has a key. From another machine: `ssh -L 9188:127.0.0.1:9188 HOST`.")]
 pub struct ServeArgs {
     /// The folder of runs
     #[arg(default_value = runner::RESULTS, value_name = "DIR")]
@@ -204,7 +205,7 @@ pub struct ServeArgs {
     /// The address to listen on; with port 0, the system chooses the port
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9188")]
     pub listen: String,
-    /// Allows an address that other machines can reach. There is no encryption
+    /// Allows an address that other machines can reach. Traffic is not encrypted
     #[arg(long)]
     pub listen_anywhere: bool,
 }
@@ -353,13 +354,13 @@ pub struct HostArgs {
     #[command(flatten)]
     pub floor: FloorArgs,
     /// The output format
-    #[arg(long, value_enum, default_value_t = HostFormat::Table)]
-    pub format: HostFormat,
+    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
+    pub format: TableFormat,
 }
 
-/// The output format of `host`.
+/// The output format of `host` and `conform`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum HostFormat {
+pub enum TableFormat {
     /// Tables for people
     Table,
     /// All data, for scripts

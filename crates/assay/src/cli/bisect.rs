@@ -42,11 +42,11 @@ pub struct BisectArgs {
     /// The step that changed. Later steps of the plan are left out
     #[arg(long, value_name = "STEP", required_unless_present = "resume")]
     pub step: Option<String>,
-    /// The measure to compare: `throughput`, a metric that `assay compare --metric list` lists,
+    /// The measure to compare: `throughput`, a metric that `assay compare --metric '?'` lists,
     /// `work` (instructions per operation), or `background-work` (those of flushes and compactions)
     #[arg(long, value_name = "NAME", default_value = "throughput")]
     pub metric: String,
-    /// The config of the plan, if it has several
+    /// The config to measure, if the plan has several
     #[arg(long, value_name = "NAME")]
     pub config: Option<String>,
     /// The smallest change to find, in percent [default: half of that between the ends, and at
@@ -56,10 +56,10 @@ pub struct BisectArgs {
     /// Measures the middle even if the ends do not differ: the change may have come and gone
     #[arg(long)]
     pub explore: bool,
-    /// The repeats after which a candidate that is not decided is skipped
+    /// The number of repeats after which an undecided candidate is skipped
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(3..=1000))]
     pub repeats_max: u32,
-    /// Goes on with a search
+    /// Continues a search
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "sets", "good", "builds", "step", "results"])]
     pub resume: Option<PathBuf>,
     /// With `--resume`, also runs the programs that the log and the records name

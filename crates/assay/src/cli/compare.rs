@@ -15,7 +15,8 @@ use super::Format;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Targets with the same name in several runs count as repeats of one target, so they must be identical. To compare \
-yesterday's run with today's, use `--by-run`: that shows ratios without verdicts, since a night is one value.
+yesterday's run with today's, use `--by-run`: that shows ratios without verdicts, since each \
+run counts as a single measurement.
 
 With `--gate`, the exit code is 0 if a regression beyond the threshold is ruled out, 3 if one is found, and 4 if neither is \
 certain: the result is invalid, missing, too noisy or measured only once. Assay looks for regressions in throughput, in own CPU and \
@@ -73,15 +74,15 @@ pub struct CompareArgs {
     /// Sets the exit code for use in CI, as described below
     #[arg(long)]
     pub gate: bool,
-    /// Also writes the judgements of `--gate` and `--require` as a JUnit report. What is not
-    /// certain is an error there
+    /// Also writes the judgements of `--gate` and `--require` as a JUnit report. An
+    /// uncertain judgement is an error there
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
     /// Also writes the comparison as Markdown, after the judgements of `--gate` and `--require`,
     /// such as for `$GITHUB_STEP_SUMMARY`
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// Annotates what `--gate` or `--require` did not let pass: `github` prints workflow commands,
+    /// Annotates what `--gate` or `--require` rejected: `github` prints workflow commands,
     /// `gitlab` writes a code quality report, gl-code-quality-report.json without FILE
     #[arg(long, value_name = "github|gitlab[=FILE]")]
     pub annotations: Option<Annotations>,
@@ -94,7 +95,7 @@ pub struct CompareArgs {
     /// this [default: 3, or the `effect` of the plan of a run until decided]
     #[arg(long, value_name = "PERCENT", value_parser = percent_above_zero)]
     pub effect: Option<f64>,
-    /// Of how many tables of equal targets, in percent, may any show something faster or slower
+    /// The accepted share of tables, in percent, that show a change although all targets are equal
     #[arg(long, value_name = "PERCENT", default_value_t = ERROR_RATE, value_parser = error_percent)]
     pub error_rate: f64,
     /// The output format
@@ -103,7 +104,7 @@ pub struct CompareArgs {
     /// Shows only this step, with the verdict that the whole table gives it; may be repeated
     #[arg(long = "step", value_name = "NAME")]
     pub steps: Vec<String>,
-    /// Tells why the intervals of this step are as wide as they are, instead of printing tables
+    /// Explains the width of this step's intervals, instead of printing tables
     #[arg(long, value_name = "STEP", conflicts_with = "format")]
     pub why: Option<String>,
 }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ListFormat;
+use super::TableFormat;
 
 /// Arguments of `conform`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-Each check runs in a process of its own, on an empty database. Writing processes are killed at random moments, and the kernel is told \
-to refuse fsync. The exit code is 1 if the adapter breaks a promise. docs/engine.md says how to write an adapter.
+Each check runs in a process of its own, on an empty database. Assay kills processes that write at random moments, and makes the kernel \
+refuse fsync. The exit code is 1 if the adapter breaks a promise. docs/engine.md says how to write an adapter.
 
 Examples:
   assay conform --header > assay_engine.h
@@ -29,18 +29,18 @@ pub struct ConformArgs {
     /// Sets an option of the database
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = option)]
     pub options: Vec<(String, String)>,
-    /// Runs only this check; may be given several times
+    /// Runs only this check. May be repeated
     #[arg(long, value_name = "CHECK")]
     pub only: Vec<String>,
-    /// Kills the process that writes this often, for each durability
+    /// How often to kill the process that writes, for each durability
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub kills: u32,
     /// The seed of keys, values and moments
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
     /// The output format
-    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
-    pub format: ListFormat,
+    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
+    pub format: TableFormat,
 }
 
 /// Reads `NAME=VALUE`.

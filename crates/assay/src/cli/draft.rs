@@ -42,8 +42,8 @@ pub struct VersusArgs {
     /// The workload [default: insert; kv for RocksDB and Speedb]
     #[arg(long, value_enum)]
     pub workload: Option<WorkloadName>,
-    /// The most time for the run in minutes: adds repeats until every comparison is decided. With
-    /// `--aa`, measures as many repeats as are expected to fit
+    /// The time limit of the run, in minutes. Until then, the run adds repeats as long as a
+    /// comparison is undecided; with `--aa`, as many as are expected to fit
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub minutes: u32,
     /// Measures 5 repeats of 0.6-second steps, enough to show only large changes
@@ -54,9 +54,9 @@ pub struct VersusArgs {
     /// Compares one target with itself, which shows this machine's noise
     #[arg(long)]
     pub aa: bool,
-    /// Who loads a database of its own. Targets that share a load differ less by chance, and have one
-    /// result for the load
-    #[arg(long, value_name = "WHO", default_value = "each", conflicts_with = "reuse")]
+    /// Which targets load a database; the others begin with a copy. Targets that share a load differ
+    /// less by chance, and have one result for the load
+    #[arg(long, value_name = "TARGETS", default_value = "each", conflicts_with = "reuse")]
     pub load: Loads,
     /// Begins with copies of databases in DIR that earlier runs loaded, and keeps new ones there
     #[arg(long, value_name = "DIR")]
@@ -85,13 +85,13 @@ pub struct InitArgs {
 /// The cells of `versus` that load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Loads {
-    /// Each target in each repeat
+    /// Every target, in each repeat
     Each,
-    /// One target in each repeat, for all whose databases are the same: those of one build whose
-    /// configs differ in memory, durability or the like
+    /// One target in each repeat, for all targets with the same database: those of one build whose
+    /// configs differ only in memory, durability or the like
     Repeat,
-    /// One target in the first repeat, for all whose databases are the same. Intervals hold for this
-    /// one load
+    /// One target in the first repeat, for all targets with the same database. Intervals hold only
+    /// for this load
     Once,
 }
 

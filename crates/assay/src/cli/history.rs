@@ -16,8 +16,8 @@ least two runs: one high run is listed as not confirmed.
 Each run that is read gets a `history.json` of a few kilobytes, from which it is read the next time. If you keep only this file, \
 the run stays in the history.
 
-With `--gate`, the exit code is 3 if the newest level of a series is for the worse, is at most `--recent` runs old, and is put \
-down to its target. A change that the machine explains does not fail.
+With `--gate`, the exit code is 3 if the newest level of a series is for the worse, is at most `--recent` runs old, and is \
+attributed to its target. A change that the machine explains does not fail.
 
 Examples:
   assay history results
@@ -49,7 +49,7 @@ pub struct HistoryArgs {
     /// Sets the exit code for use in CI, as described below
     #[arg(long)]
     pub gate: bool,
-    /// The most runs of a level that `--gate` takes for new
+    /// The number of runs up to which `--gate` counts a level as new
     #[arg(long, value_name = "COUNT", default_value_t = RECENT_RUNS, requires = "gate")]
     pub recent: usize,
     /// Also writes a page with all series, in one self-contained file

@@ -29,8 +29,8 @@ pub struct ImportArgs {
     /// Prints a first description of the folder
     #[arg(long, conflicts_with_all = ["campaign", "out"])]
     pub guess: bool,
-    /// Computes the tables that the campaign's author published, with his arithmetic, and compares
-    /// them cell by cell
+    /// Computes the tables that the campaign's author published, with the same arithmetic, and
+    /// compares them cell by cell
     #[arg(long, conflicts_with_all = ["explain", "guess", "out"])]
     pub as_published: bool,
 }

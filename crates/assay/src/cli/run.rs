@@ -60,7 +60,7 @@ pub struct RunArgs {
     /// each matching cell has N of them, or until all is decided. Existing repeats are kept
     #[arg(long, value_name = "N", value_parser = repeats)]
     pub repeats: Option<RepeatsRequest>,
-    /// The most time for adding repeats until all is decided, such as `10m`: each `--resume` may
+    /// The time limit for adding repeats until all is decided, such as `10m`. Each `--resume` may
     /// take as long again [default: that of the plan, or 10m]
     #[arg(long, value_name = "TIME", value_parser = plan::parse_duration)]
     pub time: Option<Duration>,
@@ -90,12 +90,12 @@ pub struct RunArgs {
     /// steps up to it, as `--set from=STEP` does
     #[arg(long, value_name = "STEP", conflicts_with = "resume")]
     pub from: Option<String>,
-    /// Of the measured steps after `--from`, or after the load, runs only this one, as
-    /// `--set only-steps=STEP` does. May be repeated
+    /// Runs only this step of those after `--from`, or after the load, as `--set only-steps=STEP`
+    /// does. May be repeated
     #[arg(long, value_name = "STEP", conflicts_with = "resume")]
     pub only_step: Vec<String>,
     /// Measures this step also right after the load, in cells of their own, as
-    /// `--set alone=STEP` does. A difference to the same step after others is a finding.
+    /// `--set alone=STEP` does. A difference from the same step after others is a finding.
     /// May be repeated
     #[arg(long, value_name = "STEP", conflicts_with = "resume")]
     pub alone: Vec<String>,
@@ -167,10 +167,10 @@ impl RunArgs {
 /// The argument `--exact`.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct ExactArg {
-    /// Adds cells that count the engine's instructions under `valgrind` instead of time: what an
-    /// operation costs, to a tenth of a percent. `run --resume` adds them, too, and `--repeats 0`
-    /// measures nothing else. `cache` simulates caches and branches; without a value, the plan
-    /// decides
+    /// Adds cells that run the engine under `valgrind` and count its instructions instead of time.
+    /// They show the cost of an operation to a tenth of a percent. `run --resume` adds them, too, and
+    /// `run --repeats 0` measures nothing else. `cache` also simulates caches and branches; without a
+    /// value, the plan decides
     #[arg(
         id = "exact",
         long,
@@ -319,7 +319,7 @@ pub struct PlaceArgs {
     /// The address that Assay prints has a key, without which nobody can read them
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: Option<String>,
-    /// Lets `--listen` use an address that other machines can reach. There is no encryption
+    /// Lets `--listen` use an address that other machines can reach. Traffic is not encrypted
     #[arg(long, requires = "listen")]
     pub listen_anywhere: bool,
     /// Writes the key of `--listen` to this file, as `credentials_file` for Prometheus

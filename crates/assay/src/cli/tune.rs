@@ -22,20 +22,20 @@ nothing helps or the gain is not confirmed, 130 if the time is up or the operato
 pub struct TuneArgs {
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// The step whose throughput is to grow
+    /// The step whose throughput is to increase
     #[arg(long, value_name = "STEP", required_unless_present = "resume")]
     pub step: Option<String>,
     /// A step whose throughput must not fall below a share of the base's, such as `qr100 >= 0.95`.
     /// May be repeated
     #[arg(long, value_name = "STEP >= SHARE", value_parser = keep)]
     pub keep: Vec<Keep>,
-    /// The most time for this invocation; a phase that has begun measures its repeat to the end
+    /// The time limit of this invocation. A phase that has begun still finishes its repeat
     #[arg(long, value_name = "TIME", value_parser = plan::parse_duration)]
     pub time: Option<Duration>,
-    /// The repeats after which a race ends
+    /// The number of repeats after which a race ends
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(3..=1000))]
     pub repeats_max: u32,
-    /// Goes on with a tuning
+    /// Continues a tuning
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "step", "keep"])]
     pub resume: Option<PathBuf>,
     /// With `--resume`, also runs the programs that the log and the records name

@@ -4,7 +4,7 @@ use conform::{EndedCheck, Request, Verdict};
 use report::{columns, json_text, terminal_text};
 use runner::failure::UsageError;
 
-use crate::cli::{ConformArgs, ConformCheckArgs, ListFormat};
+use crate::cli::{ConformArgs, ConformCheckArgs, TableFormat};
 use crate::exit::Exit;
 use crate::output::print;
 
@@ -30,7 +30,7 @@ pub fn conform(args: &ConformArgs) -> anyhow::Result<Exit> {
         kills: args.kills,
         only: args.only.clone(),
     };
-    let is_table = args.format == ListFormat::Table;
+    let is_table = args.format == TableFormat::Table;
     let outcomes = conform::run(&request, &mut |outcome| {
         if is_table {
             // The rest goes on even if nobody reads this.

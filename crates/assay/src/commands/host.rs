@@ -7,7 +7,7 @@ use runner::failure::UsageError;
 use runner::host::{describe, disk_floor};
 use serde_json::json;
 
-use crate::cli::{HostArgs, HostFormat};
+use crate::cli::{HostArgs, TableFormat};
 use crate::exit::Exit;
 use crate::output::{eprint_line, print, style};
 
@@ -39,8 +39,8 @@ pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
     }
 
     print(&match args.format {
-        HostFormat::Table => text(&host, &warnings, floor.as_ref()),
-        HostFormat::Json => {
+        TableFormat::Table => text(&host, &warnings, floor.as_ref()),
+        TableFormat::Json => {
             let data = json!({ "host": host, "warnings": warnings, "disk_floor": floor });
             json_text(&data)?
         }
