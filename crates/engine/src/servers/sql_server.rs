@@ -18,7 +18,7 @@ use crate::contract::{
 use crate::error::{Error, SetupError};
 use crate::local::log::LogParser;
 use crate::local::program::Readiness;
-use crate::local::server::{Origin, Server, ServerPlace, StartOptions, Trial};
+use crate::local::server::{Origin, Server, ServerPlace, StartOptions, StoppedDatabase, Trial};
 use crate::net::address::Address;
 use crate::safety::guard::Deadline;
 use crate::support::runtime::check_preloaded;
@@ -93,27 +93,19 @@ impl<K: SqlKind> SqlServer<K> {
         let build = K::locate(options.build)?;
         let place = ServerPlace::create(K::KIND, options, &build.bin_dir())?;
         let mut config = K::compose(options, &build, &place)?;
+
         let origin = match options.database {
-            Some(database) => {
-                K::adopt_data(&place)?;
-                let copied = place.copy_data(database.data, options.stop)?;
-                let before = database.build.map(K::locate).transpose()?;
-                let upgrade = match before {
-                    Some(before) => upgrade::<K>(options, &before, &build, &place, &config)?,
-                    None => None,
-                };
-                Some(Origin { copied, upgrade })
-            }
+            Some(database) => Some(adopt::<K>(options, database, &build, &place, &config)?),
             None => {
                 create(&build, &place, &mut config)?;
                 None
             }
         };
 
+        // At first, the server is reached only by its private socket.
         let config_file = place.write(K::CONFIG_FILE, &config.text)?;
-
         let socket = K::address(&place, options);
-        let name = format!("{} at `{socket}`", build.version());
+        let name_at_socket = format!("{} at `{socket}`", build.version());
         let config_error = |log: &[String]| {
             let message = (K::KIND.config_error)(log)?;
             if K::is_about_format(&message) {
@@ -125,7 +117,11 @@ impl<K: SqlKind> SqlServer<K> {
         let guarded = place.serve(
             &build.program(),
             K::arguments(&place, &config_file),
-            Readiness { server: &name, probe: &|| probe(&socket), config_error: &config_error },
+            Readiness {
+                server: &name_at_socket,
+                probe: &|| probe(&socket),
+                config_error: &config_error,
+            },
             options.stop,
         )?;
         check_preloaded(options.env, guarded.pid())?;
@@ -133,12 +129,10 @@ impl<K: SqlKind> SqlServer<K> {
         let notes = build.note().into_iter().collect();
         let mut server = place.into_server(guarded, config.text, notes, origin);
 
-        let address = Address { database: DATABASE.into(), ..socket };
-        let address = if options.network.is_some() || options.replicas.is_some() {
-            open_to_network::<K>(options, address, &name)?
-        } else {
-            address
-        };
+        let mut address = Address { database: DATABASE.into(), ..socket };
+        if options.network.is_some() || options.replicas.is_some() {
+            address = open_to_network::<K>(options, address, &name_at_socket)?;
+        }
 
         let name = format!("{} at `{address}`", build.version());
         let (mut started, mut session) = Self::connect(address, &name)?;
@@ -267,6 +261,24 @@ impl<K: SqlKind> SqlServer<K> {
     pub fn address(&self) -> &Address {
         &self.address
     }
+}
+
+/// Gives a new server a copy of the data of a stopped one, upgraded if that is of another build.
+fn adopt<K: SqlKind>(
+    options: &StartOptions<'_>,
+    database: StoppedDatabase<'_>,
+    build: &K::Build,
+    place: &ServerPlace,
+    config: &ConfigText,
+) -> Result<Origin, SetupError> {
+    K::adopt_data(place)?;
+    let copied = place.copy_data(database.data, options.stop)?;
+
+    let upgrade = match database.build {
+        Some(before) => upgrade::<K>(options, &K::locate(before)?, build, place, config)?,
+        None => None,
+    };
+    Ok(Origin { copied, upgrade })
 }
 
 /// Upgrades the copied data of a server of another build. Returns the time that it took; `None` if
