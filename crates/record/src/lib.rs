@@ -57,8 +57,8 @@ mod steps;
 pub use directories::{CellDir, RunDir};
 pub use error::{DAMAGE_HELP, RecordError};
 pub use files::{
-    ColumnSpec, ColumnType, Latencies, LatencyLine, TableWriter, Value, latency_histogram,
-    open_regular, read_beside, replace_file, write_beside,
+    ColumnSpec, ColumnType, Latencies, LatencyCount, LatencyLine, TableWriter, Value,
+    latency_counts, latency_histogram, open_regular, read_beside, replace_file, write_beside,
 };
 pub use format::{FORMAT, FormatVersion};
 pub use layout::{LOCK_FILE, name_with_moment};

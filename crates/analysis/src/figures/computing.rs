@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use record::{
-    AloneStep, Cell, Counter, HostSeries, Invocation, OpRole, Ops, RecordError, Role, Run,
-    ServerHost, SettingRole, Status, Step, StepReader, StepState, Warning,
+    AloneStep, Cell, Counter, HostSeries, Invocation, LatencyCount, OpRole, Ops, RecordError, Role,
+    Run, ServerHost, SettingRole, Status, Step, StepReader, StepState, Warning, latency_counts,
 };
 
 use super::consistency::contradictions;
@@ -209,9 +209,11 @@ impl<'a> StepData<'a> {
     }
 
     fn op_figures_of(&self, kind: &str, ops: &Ops) -> OpFigures {
-        let service = self.histograms.get(&format!("{kind}.service"));
+        let service = self.times(kind, "service");
+        let of_schedule = self.times(kind, "response");
+        let service_times = service.as_deref().unwrap_or_default();
         // Without a schedule the response time is the service time.
-        let response = self.histograms.get(&format!("{kind}.response")).or(service);
+        let response_times = of_schedule.as_deref().unwrap_or(service_times);
 
         // The seconds have the exact maximum, and histograms round it.
         let series = self.series.ops.get(kind);
@@ -230,18 +232,23 @@ impl<'a> StepData<'a> {
             rows_per_second: self.per_second(ops.rows),
             scheduled: self.step.is_scheduled(kind),
             errors: ops.errors.clone(),
-            service_us: percentiles(service, service_max),
-            response_us: percentiles(response, response_max),
-            service_buckets: buckets(service, service_max),
-            response_buckets: buckets(response, response_max),
-            service_curve: curve(service),
-            response_curve: curve(response),
+            service_us: percentiles(service_times, service_max),
+            response_us: percentiles(response_times, response_max),
+            service_buckets: buckets(service_times, service_max),
+            response_buckets: buckets(response_times, response_max),
+            service_curve: curve(service_times),
+            response_curve: curve(response_times),
         };
 
         if let Some(imported) = self.step.imported.as_ref().filter(|_| service.is_none()) {
             imported::replace_times(imported, kind, &mut figures);
         }
         figures
+    }
+
+    /// Returns the times of a kind of operation, if they were recorded: `service` or `response`.
+    fn times(&self, kind: &str, time: &str) -> Option<Vec<LatencyCount>> {
+        self.histograms.get(&format!("{kind}.{time}")).map(latency_counts)
     }
 
     /// Returns a count per second of the step.

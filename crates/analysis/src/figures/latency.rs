@@ -1,6 +1,6 @@
 //! Distributions of latencies, in the field's buckets and percentiles.
 
-use hdrhistogram::Histogram;
+use record::LatencyCount;
 use serde::Serialize;
 
 /// Percentiles of a latency in microseconds.
@@ -94,16 +94,12 @@ pub const BUCKET_NS_LIMITS: [u64; 9] = [
     16_000_000_000,
 ];
 
-/// Sorts the values of a merged histogram of nanoseconds into buckets. A value within 0.1 % of a
-/// bound may be counted on its other side, since the histogram has three significant digits.
-/// `max_us` is exact.
-pub fn buckets(histogram: Option<&Histogram<u64>>, max_us: f64) -> Buckets {
+/// Sorts the times of a merged histogram into buckets. A time within 0.1 % of a bound may be counted
+/// on its other side, since the histogram has three significant digits.
+pub fn buckets(times: &[LatencyCount], max_us: f64) -> Buckets {
     let mut counts = [0; 10];
-    for recorded in histogram.iter().flat_map(|histogram| histogram.iter_recorded()) {
-        let value = histogram
-            .map_or(0, |histogram| histogram.lowest_equivalent(recorded.value_iterated_to()));
-        counts[BUCKET_NS_LIMITS.partition_point(|&limit| limit < value)] +=
-            recorded.count_at_value();
+    for time in times {
+        counts[BUCKET_NS_LIMITS.partition_point(|&limit| limit < time.lowest_ns)] += time.count;
     }
     Buckets { counts, max_seconds: max_us / 1e6 }
 }
@@ -111,45 +107,46 @@ pub fn buckets(histogram: Option<&Histogram<u64>>, max_us: f64) -> Buckets {
 /// Points of a curve per nine.
 const POINTS_PER_NINE: f64 = 16.0;
 
-/// Returns a merged histogram as a curve for charts: nines, and the time in microseconds. `nines`
-/// is `-log10(1 - p)` for a share `p` of all operations: 1 is 90 % and 2 is 99 %. The time is the
-/// longest of that share. Points are about a sixteenth of a nine apart; the last is the largest
-/// time at `log10(count)`.
-pub fn curve(histogram: Option<&Histogram<u64>>) -> Vec<(f64, f64)> {
-    let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) else {
+/// Returns the times of a merged histogram as a curve for charts: nines, and the time in
+/// microseconds. `nines` is `-log10(1 - p)` for a share `p` of all operations: 1 is 90 % and 2 is
+/// 99 %. The time is the longest of that share. Points are about a sixteenth of a nine apart; the
+/// last is the largest time at `log10(count)`.
+pub fn curve(times: &[LatencyCount]) -> Vec<(f64, f64)> {
+    let Some(longest) = times.last() else {
         return Vec::new();
     };
 
-    let total = histogram.len() as f64;
+    let total = total(times) as f64;
     let us = |ns: u64| ns as f64 / 1e3;
 
     let mut points = Vec::new();
     let (mut seen, mut step) = (0_u64, 0.0);
-    for recorded in histogram.iter_recorded() {
-        seen += recorded.count_at_value();
+    for time in times {
+        seen += time.count;
         let slower = total - seen as f64;
 
-        // Adds all points whose share this value completes.
+        // Adds all points whose share this time completes.
         let reached = if slower > 0.0 { -(slower / total).log10() } else { f64::INFINITY };
         while step / POINTS_PER_NINE <= reached && step / POINTS_PER_NINE < total.log10() {
-            points.push((step / POINTS_PER_NINE, us(recorded.value_iterated_to())));
+            points.push((step / POINTS_PER_NINE, us(time.highest_ns)));
             step += 1.0;
         }
     }
 
-    points.push((total.log10(), us(histogram.max())));
+    points.push((total.log10(), us(longest.highest_ns)));
     points
 }
 
-/// Returns a merged histogram of nanoseconds as percentiles in microseconds; the largest is known
+/// Returns the times of a merged histogram as percentiles in microseconds; the largest is known
 /// exactly.
-pub fn percentiles(histogram: Option<&Histogram<u64>>, max_us: f64) -> Percentiles {
-    let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) else {
+pub fn percentiles(times: &[LatencyCount], max_us: f64) -> Percentiles {
+    if times.is_empty() {
         return Percentiles::default();
-    };
+    }
 
-    // A bucket's upper end may lie beyond the largest value.
-    let at = |quantile| (histogram.value_at_quantile(quantile) as f64 / 1e3).min(max_us);
+    // A bucket's upper end may lie beyond the largest time.
+    let total = total(times);
+    let at = |quantile| (value_at(times, quantile, total) as f64 / 1e3).min(max_us);
     Percentiles {
         p50: at(0.5),
         p90: at(0.9),
@@ -158,12 +155,41 @@ pub fn percentiles(histogram: Option<&Histogram<u64>>, max_us: f64) -> Percentil
         p99_9: at(0.999),
         p99_99: at(0.9999),
         max: max_us,
-        mean: (histogram.mean() / 1e3).min(max_us),
+        mean: (mean_ns(times, total) / 1e3).min(max_us),
     }
+}
+
+/// Returns the number of all times.
+fn total(times: &[LatencyCount]) -> u64 {
+    times.iter().map(|time| time.count).sum()
+}
+
+/// Returns the longest time of the shortest `quantile` of all `total` times, in nanoseconds.
+fn value_at(times: &[LatencyCount], quantile: f64, total: u64) -> u64 {
+    let needed = ((quantile * total as f64).ceil() as u64).max(1);
+    let mut seen = 0;
+    for time in times {
+        seen += time.count;
+        if seen >= needed {
+            return time.highest_ns;
+        }
+    }
+    0
+}
+
+/// Returns the mean of all `total` times, in nanoseconds.
+fn mean_ns(times: &[LatencyCount], total: u64) -> f64 {
+    let mut mean = 0.0;
+    for time in times {
+        mean += time.median_ns as f64 * time.count as f64 / total as f64;
+    }
+    mean
 }
 
 #[cfg(test)]
 mod tests {
+    use record::latency_counts;
+
     use super::*;
 
     #[test]
@@ -177,7 +203,7 @@ mod tests {
             histogram.record_n(limit, times).unwrap();
             histogram.record(limit + limit / 100).unwrap();
         }
-        let buckets = buckets(Some(&histogram), 16_160_000.0);
+        let buckets = buckets(&latency_counts(&histogram), 16_160_000.0);
         assert_eq!(buckets.counts, [3, 5, 7, 9, 11, 13, 15, 17, 19, 1]);
         assert_eq!(buckets.counts.iter().sum::<u64>(), histogram.len());
         assert_eq!(buckets.max_seconds, 16.16);
@@ -185,7 +211,7 @@ mod tests {
 
     #[test]
     fn no_operations_are_no_counts() {
-        assert_eq!(buckets(None, 0.0).counts, [0; 10]);
+        assert_eq!(buckets(&[], 0.0).counts, [0; 10]);
     }
 
     #[test]
@@ -194,7 +220,7 @@ mod tests {
         for value in 1..=1000 {
             histogram.record(value * 1000).unwrap();
         }
-        let points = curve(Some(&histogram));
+        let points = curve(&latency_counts(&histogram));
         let at = |nines: f64| {
             let (_, us) = points.iter().find(|(at, _)| *at == nines).unwrap();
             *us
@@ -210,9 +236,9 @@ mod tests {
     #[test]
     fn one_operation_is_one_point_and_none_is_no_curve() {
         let mut histogram = record::latency_histogram();
-        assert!(curve(Some(&histogram)).is_empty() && curve(None).is_empty());
+        assert!(curve(&latency_counts(&histogram)).is_empty());
         histogram.record(5000).unwrap();
-        assert_eq!(curve(Some(&histogram)).len(), 1);
+        assert_eq!(curve(&latency_counts(&histogram)).len(), 1);
     }
 
     #[test]
@@ -220,12 +246,25 @@ mod tests {
         let mut histogram = record::latency_histogram();
         histogram.record_n(1500, 999).unwrap();
         histogram.record(2_000_000).unwrap();
-        let it = percentiles(Some(&histogram), 1999.9);
+        let it = percentiles(&latency_counts(&histogram), 1999.9);
         assert_eq!(it.p50, 1.5);
         assert_eq!(it.p99_9, 1.5);
         assert_eq!(it.p99_99, 1999.9);
         assert_eq!(it.max, 1999.9);
         assert!((it.mean / 3.4985 - 1.0).abs() < 0.001, "{}", it.mean);
-        assert_eq!(percentiles(None, 0.0), Percentiles::default());
+        assert_eq!(percentiles(&[], 0.0), Percentiles::default());
+    }
+
+    #[test]
+    fn figures_are_those_of_the_histogram_itself() {
+        let mut histogram = record::latency_histogram();
+        for value in 1..2000_u64 {
+            histogram.record_n(value * value * 37, value % 7).unwrap();
+        }
+        let it = percentiles(&latency_counts(&histogram), 1e9);
+        let us = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
+        assert_eq!([it.p50, it.p90, it.p95], [us(0.5), us(0.9), us(0.95)]);
+        assert_eq!([it.p99, it.p99_9, it.p99_99], [us(0.99), us(0.999), us(0.9999)]);
+        assert_eq!(it.mean, histogram.mean() / 1e3);
     }
 }

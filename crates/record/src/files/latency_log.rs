@@ -30,6 +30,35 @@ pub fn latency_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3).expect("the bounds are constants and valid")
 }
 
+/// A bucket of a histogram, and the number of times in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LatencyCount {
+    /// The shortest time of the bucket, in nanoseconds.
+    pub lowest_ns: u64,
+    /// The time in the middle of the bucket, in nanoseconds.
+    pub median_ns: u64,
+    /// The longest time of the bucket, in nanoseconds.
+    pub highest_ns: u64,
+    /// The number of times that are in the bucket; at least 1.
+    pub count: u64,
+}
+
+/// Returns the buckets of a histogram that are not empty, the shortest times first. Each of its
+/// methods looks at all of some 30,000 buckets, and this function does so once.
+pub fn latency_counts(histogram: &Histogram<u64>) -> Vec<LatencyCount> {
+    let mut counts = Vec::new();
+    for bucket in histogram.iter_recorded() {
+        let highest_ns = bucket.value_iterated_to();
+        counts.push(LatencyCount {
+            lowest_ns: histogram.lowest_equivalent(highest_ns),
+            median_ns: histogram.median_equivalent(highest_ns),
+            highest_ns,
+            count: bucket.count_at_value(),
+        });
+    }
+    counts
+}
+
 /// Writes an interval log.
 pub(crate) struct LatencyLogWriter {
     path: PathBuf,

@@ -11,6 +11,6 @@ pub(crate) use folder::{Folder, TEXT_BYTES_MAX};
 pub use folder::{open_regular, replace_file};
 pub use json::{read_beside, write_beside};
 pub(crate) use latency_log::LatencyLogWriter;
-pub use latency_log::{Latencies, LatencyLine, latency_histogram};
+pub use latency_log::{Latencies, LatencyCount, LatencyLine, latency_counts, latency_histogram};
 pub use table::{ColumnSpec, ColumnType, TableWriter, Value};
 pub(crate) use table::{Rows, TableReader, Values};
