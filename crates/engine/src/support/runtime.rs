@@ -93,7 +93,8 @@ fn glibc_version(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(LIBRARY_BYTES_MAX).read_to_end(&mut bytes).ok()?;
 
-    let start = bytes.windows(GLIBC.len()).position(|window| window == GLIBC)? + GLIBC.len();
+    // Looking at each window of bytes takes a tenth of a second without optimization.
+    let start = memchr::memmem::find(&bytes, GLIBC)? + GLIBC.len();
     let is_of_version = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
     let version: Vec<u8> = bytes[start..].iter().take_while(is_of_version).copied().collect();
     let version = String::from_utf8(version).ok()?;
