@@ -228,6 +228,7 @@ impl<'a> StepRunner<'a> {
 
         Ok(Instruments {
             sampler,
+            samples_states: self.counting.is_none(),
             is_embedded: self.engine.engine().capabilities().embedded,
             own_thread: observer.as_mut().and_then(|observer| observer.server_thread()),
             system_calls: self.system_calls.clone(),

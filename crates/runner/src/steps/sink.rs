@@ -71,6 +71,8 @@ pub struct Instruments {
     pub sampler: Sampler,
     /// Reads the engine's counters; `None` where the engine must not be disturbed.
     pub observer: Option<Box<dyn Observer>>,
+    /// The states of threads are sampled. In an exact cell, connections wait for each other.
+    pub samples_states: bool,
     /// The engine works on the threads of clients.
     pub is_embedded: bool,
     /// The server's thread that answers the observer.
@@ -264,12 +266,15 @@ impl Sink for StepSink<'_> {
             return Ok(start_at);
         };
 
-        let Instruments { sampler, observer, is_embedded, own_thread, .. } = instruments;
-        let states = states_of(connections);
-        let processes = sampler.server_processes();
-        let states = states.with_engine(is_embedded, processes, own_thread);
+        let Instruments { sampler, observer, samples_states, is_embedded, own_thread, .. } =
+            instruments;
+        let states = samples_states.then(|| {
+            let processes = sampler.server_processes();
+            states_of(connections).with_engine(is_embedded, processes, own_thread)
+        });
+
         let host = HostSampler { sampler, share: self.host_share.take() };
-        let sampling = Sampling::begin(&self.clock, start_at, host, observer, Some(states));
+        let sampling = Sampling::begin(&self.clock, start_at, host, observer, states);
         self.sampling = Some(sampling.map_err(|error| error.to_string())?);
         Ok(start_at)
     }
