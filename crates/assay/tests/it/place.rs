@@ -54,7 +54,7 @@ fn toml_text(text: &str) -> String {
 pub(crate) const NULL: &str = "\n[build.null]\nnull = \"bundled\"\n";
 
 /// The duration of a step in which nothing needs a second.
-pub(crate) const QUICK: &str = "200ms";
+pub(crate) const QUICK: &str = "100ms";
 
 /// Returns a `[workload.insert]` with these numbers of rows, this length of query steps, and more
 /// lines.

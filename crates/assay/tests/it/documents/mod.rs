@@ -95,7 +95,7 @@ fn expected_codes(arguments: &[String]) -> &'static [i32] {
 fn every_command_of_the_documents_that_reads_runs_works() {
     let place = Place::on_disk();
     // Enough operations for the percentiles that documents mention.
-    let plan = format!("clients = [2]\n{}{PLAN}", workload(2_000, 12_000, "1s", STEPS));
+    let plan = format!("clients = [2]\n{}{PLAN}", workload(2_000, 12_000, "400ms", STEPS));
     for _ in 0..2 {
         place.run(&plan, &["--quiet"]).expect_code(0);
     }
