@@ -64,13 +64,21 @@ enum Shape {
     TwoUnlikeOfTwelve,
     /// 24 steps, of which the last three have five times the noise of turns and of starts.
     ThreeUnlikeOf24,
+    /// All steps but the first have five times the noise of turns and of starts.
+    OneQuietStep,
+    /// Each step has twice the noise of turns and of starts that the one before has.
+    GradedSteps,
+    /// The starts of the last step differ ten times as much.
+    UnlikeStarts,
+    /// The starts of all steps but the first differ five times as much.
+    OneStepOfEqualStarts,
     /// A turn has six operations, and ends with the last of them.
     LongOperations,
     /// In one repeat of three, the target does nothing in three turns of ten.
     StandsStill,
 }
 
-const SHAPES: [(&str, Shape); 15] = [
+const SHAPES: [(&str, Shape); 19] = [
     ("noise of 4 % in turns and 0.3 % in starts", Shape::Quiet),
     ("heavy tails", Shape::HeavyTails),
     ("a neighbor takes half or more of one turn in ten", Shape::Neighbor),
@@ -84,6 +92,10 @@ const SHAPES: [(&str, Shape); 15] = [
     ("one step of five has ten times the noise", Shape::UnlikeSteps),
     ("two steps of twelve have ten times the noise", Shape::TwoUnlikeOfTwelve),
     ("three steps of 24 have five times the noise", Shape::ThreeUnlikeOf24),
+    ("four steps of five have five times the noise", Shape::OneQuietStep),
+    ("each step has twice the noise of the one before", Shape::GradedSteps),
+    ("the starts of one step of five differ ten times as much", Shape::UnlikeStarts),
+    ("the starts of four steps of five differ five times as much", Shape::OneStepOfEqualStarts),
     ("six operations in a turn", Shape::LongOperations),
     ("in one repeat of three, the target stands still in three turns of ten", Shape::StandsStill),
 ];
@@ -102,19 +114,31 @@ impl Shape {
         }
     }
 
-    /// Returns the factor by which a step has more noise than the first.
-    fn noise_scale(self, step: usize) -> f64 {
-        let unlike_from = match self {
-            Self::UnlikeSteps => 4,
-            Self::TwoUnlikeOfTwelve => 10,
-            Self::ThreeUnlikeOf24 => 21,
-            _ => usize::MAX,
-        };
+    /// Returns how much more noise a step has than one of an ordinary table.
+    fn noise_scale(self, step: usize) -> NoiseScale {
+        let is_first = step == 0;
         match self {
-            _ if step < unlike_from => 1.0,
-            Self::ThreeUnlikeOf24 => 5.0,
-            _ => 10.0,
+            Self::UnlikeSteps if step == 4 => NoiseScale::both(10.0),
+            Self::TwoUnlikeOfTwelve if step >= 10 => NoiseScale::both(10.0),
+            Self::ThreeUnlikeOf24 if step >= 21 => NoiseScale::both(5.0),
+            Self::OneQuietStep if !is_first => NoiseScale::both(5.0),
+            Self::GradedSteps => NoiseScale::both(2.0_f64.powi(step as i32)),
+            Self::UnlikeStarts if step == 4 => NoiseScale { of_turns: 1.0, of_starts: 10.0 },
+            Self::OneStepOfEqualStarts if !is_first => NoiseScale { of_turns: 1.0, of_starts: 5.0 },
+            _ => NoiseScale::both(1.0),
         }
+    }
+}
+
+/// The factors of the noise of a step.
+struct NoiseScale {
+    of_turns: f64,
+    of_starts: f64,
+}
+
+impl NoiseScale {
+    fn both(factor: f64) -> Self {
+        Self { of_turns: factor, of_starts: factor }
     }
 }
 
@@ -143,7 +167,8 @@ impl Truth {
                 for (target, start) in [BASE, TARGET].into_iter().zip(starts) {
                     let is_changed = target == TARGET && step == 0;
                     let ratio = if is_changed { self.ratio } else { 1.0 };
-                    let of_step = START_NOISE * self.shape.noise_scale(step) * random.normal();
+                    let of_step =
+                        START_NOISE * self.shape.noise_scale(step).of_starts * random.normal();
                     let rate = 10_000.0 * ratio * (start + of_step).exp();
 
                     let is_base = target == BASE;
@@ -186,7 +211,7 @@ impl Truth {
 
     /// Returns what happens to one target alone in a turn, as a factor of its rate.
     fn disturbed(self, is_base: bool, is_busy: bool, step: usize, random: &mut Random) -> f64 {
-        let noise = (self.shape.noise_scale(step) * TURN_NOISE * random.normal()).exp();
+        let noise = (self.shape.noise_scale(step).of_turns * TURN_NOISE * random.normal()).exp();
 
         let stall_share = match (self.shape, is_base) {
             (Shape::StallsOfTarget, false) | (Shape::MoreStallsOfTarget, true) => 0.05,

@@ -7,17 +7,21 @@
 //! target:
 //!
 //! ```text
-//! own variances ──► how much do they differ? ──► the prior's variance and freedom
-//!                        their repeats ──► are they independent? ──► at most this much freedom
+//! own variances, less what turns explain ──► how much do starts differ? ──► the prior's variance
+//!            how much do the rest differ? ──► the prior's freedom
+//!           are their repeats independent? ──► at most this much freedom
 //! ```
 //!
-//! The turns of a step know its noise as well. Where its repeats agree better than its turns can tell
-//! them apart, which few repeats do by luck, the spread is moderated towards what the turns show.
+//! The turns of a step know a part of its noise: how much the ratio of one repeat would differ if
+//! only its turns were measured again. Starts differ by more than that, in all steps alike. So the
+//! prior's variance of a step is what its turns explain, and a part that all steps have in common.
+//! Where the repeats of a step agree better than its turns can tell them apart, which few repeats
+//! do by luck, the spread is moderated towards what the turns show.
 //!
-//! Two things keep this honest. Where spreads differ, the prior has few degrees of freedom, and
-//! little is borrowed. And where the steps of a cell share their noise, as next to a noisy
-//! neighbor, ten spreads are one spread seen ten times: then nothing is borrowed, however alike
-//! they look. `docs/statistics.md` has the formulas.
+//! Two things keep this honest. Where spreads differ by more than turns explain, the prior has few
+//! degrees of freedom, and little is borrowed. And where the steps of a cell share their noise, as
+//! next to a noisy neighbor, ten spreads are one spread seen ten times: then nothing is borrowed,
+//! however alike they look. `docs/statistics.md` has the formulas.
 
 use std::collections::BTreeMap;
 
@@ -84,6 +88,9 @@ struct Spread {
     variance: f64,
     /// The degrees of freedom of the variance.
     freedom: f64,
+    /// The part of the variance that the step's turns explain; zero if it took no turns, or if its
+    /// repeats contradict them.
+    of_turns: f64,
     /// The logarithm of each repeat's ratio, or of each value of both sides.
     logarithms: BTreeMap<RepeatKey, f64>,
 }
@@ -106,8 +113,7 @@ impl Prior {
     /// Returns the variance of a comparison, moderated by this prior and by the variance `of_turns`
     /// that its turns show. Its repeats show `own` with some degrees of freedom.
     fn moderate_with_turns(self, of_turns: f64, own: f64, freedom: f64) -> f64 {
-        let of_others = Self { variance: self.variance.max(of_turns), ..self };
-        let by_others = of_others.moderate(own, freedom);
+        let by_others = self.moderate(own, freedom);
         if own >= of_turns {
             return by_others;
         }
@@ -161,9 +167,12 @@ impl UndecidedRow {
         }
 
         let estimate = self.estimate.as_ref()?;
+        let variance = estimate.spread * estimate.spread;
+        let freedom = estimate.spread_freedom()?;
         Some(Spread {
-            variance: estimate.spread * estimate.spread,
-            freedom: estimate.spread_freedom()?,
+            variance,
+            freedom,
+            of_turns: explained_by_turns(self.noise_within, variance, freedom),
             logarithms: self.logarithms(),
         })
     }
@@ -199,9 +208,7 @@ impl UndecidedRow {
         };
 
         let own = estimate.spread * estimate.spread;
-        let shown_by_turns = self.noise_within.error().map_or(0.0, |error| error * error);
-        let is_believed = luck_explains(shown_by_turns, own, freedom);
-        let of_turns = if is_believed { shown_by_turns } else { 0.0 };
+        let of_turns = explained_by_turns(self.noise_within, own, freedom);
         if of_others.freedom == 0.0 && own >= of_turns {
             return;
         }
@@ -223,6 +230,14 @@ impl RepeatKey {
     }
 }
 
+/// Returns the part of the variance `own`, with some degrees of freedom, that turns explain: more
+/// than all of it if repeats agree by luck, and zero if not even luck explains that they agree so
+/// well.
+fn explained_by_turns(noise_within: NoiseWithin, own: f64, freedom: f64) -> f64 {
+    let of_turns = noise_within.error().map_or(0.0, |error| error * error);
+    if luck_explains(of_turns, own, freedom) { of_turns } else { 0.0 }
+}
+
 /// Returns whether luck explains that repeats show the variance `own`, with some degrees of freedom,
 /// where their turns show `of_turns`.
 fn luck_explains(of_turns: f64, own: f64, freedom: f64) -> bool {
@@ -231,30 +246,51 @@ fn luck_explains(of_turns: f64, own: f64, freedom: f64) -> bool {
 }
 
 /// Returns the prior of each spread, in their order; `None` for those that borrow nothing.
+///
+/// Steps whose turns explain a part of their spread are like each other in what is left. Of the
+/// others, all of the spread is left. So the two lend each other nothing.
 fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
+    let mut priors = vec![None; spreads.len()];
+    for has_turns in [true, false] {
+        let mut group: Vec<usize> = (0..spreads.len()).collect();
+        group.retain(|&index| (spreads[index].of_turns > 0.0) == has_turns);
+        let of_group: Vec<&Spread> = group.iter().map(|&index| &spreads[index]).collect();
+
+        for (index, prior) in group.into_iter().zip(priors_of_like(&of_group)) {
+            priors[index] = prior;
+        }
+    }
+    priors
+}
+
+/// Returns the prior of each of these spreads, which are like each other, in their order.
+fn priors_of_like(spreads: &[&Spread]) -> Vec<Option<Prior>> {
     let mut priors = vec![None; spreads.len()];
     if spreads.len() < SPREADS_MIN {
         return priors;
     }
 
+    let of_starts = variance_of_starts(spreads);
+    let unexplained = |index: usize| spreads[index].unexplained(of_starts);
     let mut order: Vec<usize> = (0..spreads.len()).collect();
-    order.sort_by(|&a, &b| spreads[a].log_variance().total_cmp(&spreads[b].log_variance()));
-    let sorted: Vec<&Spread> = order.iter().map(|&index| &spreads[index]).collect();
+    order.sort_by(|&a, &b| unexplained(a).total_cmp(&unexplained(b)));
+    let sorted: Vec<&Spread> = order.iter().map(|&index| spreads[index]).collect();
     let like = without_wild(&sorted);
 
-    let mut prior = fit(like, Caution::Careful);
+    let common = fit(like, Caution::Careful);
 
     // Spreads that depend on each other confirm each other less than they seem to.
     let freedom = mean(&sorted.iter().map(|spread| spread.freedom).collect::<Vec<f64>>());
     let others = independent_count(&sorted) - 1.0;
-    prior.freedom = prior.freedom.min(freedom * others);
-    if prior.freedom <= 0.0 {
+    let borrowed_freedom = common.freedom.min(freedom * others);
+    if borrowed_freedom <= 0.0 {
         return priors;
     }
 
     // A wild spread is not one of those that the prior describes.
     for &index in &order[..like.len()] {
-        priors[index] = Some(prior);
+        let variance = common.variance_of(spreads[index]);
+        priors[index] = Some(Prior { variance, freedom: borrowed_freedom });
     }
     priors
 }
@@ -265,6 +301,11 @@ impl Spread {
     fn log_variance(&self) -> f64 {
         let half = self.freedom / 2.0;
         self.variance.ln() - digamma(half) + half.ln()
+    }
+
+    /// Returns the logarithm of how much larger the variance is than that of its turns and of starts.
+    fn unexplained(&self, of_starts: f64) -> f64 {
+        self.log_variance() - (self.of_turns + of_starts).ln()
     }
 
     /// Returns how dependent its repeats are on those of another spread: the squared correlation
@@ -313,21 +354,41 @@ fn centered(logarithms: &BTreeMap<RepeatKey, f64>, repeats: &[RepeatKey]) -> Vec
     centered
 }
 
+/// What spreads have in common.
+struct Common {
+    /// The variance by which starts differ, beyond what turns explain.
+    of_starts: f64,
+    /// The factor of the variances that is typical of these spreads.
+    scale: f64,
+    /// The degrees of freedom of such a variance; few if spreads differ in ways that nothing
+    /// explains.
+    freedom: f64,
+}
+
+impl Common {
+    /// Returns the variance that the others expect of a spread.
+    fn variance_of(&self, spread: &Spread) -> f64 {
+        self.scale * (spread.of_turns + self.of_starts)
+    }
+}
+
 /// The caution of an estimate about its own uncertainty.
 #[derive(Clone, Copy, PartialEq)]
 enum Caution {
     /// The estimate is the most likely value.
     Likely,
     /// The estimate assumes that spreads differ more, by one standard error, and that the typical
-    /// variance is their geometric mean, which is above the most likely value.
+    /// variance is their geometric mean, which is above the most likely value, or what turns
+    /// explain if that is more.
     Careful,
 }
 
-/// Returns the prior that spreads have in common, by the mean and the variance of their logarithms
-/// (Smyth 2004, section 6.2): the part of this variance that chance does not explain belongs to the
-/// prior.
-fn fit(spreads: &[&Spread], caution: Caution) -> Prior {
-    let logs: Vec<f64> = spreads.iter().map(|spread| spread.log_variance()).collect();
+/// Returns what spreads have in common, by the mean and the variance of their logarithms (Smyth
+/// 2004, section 6.2), after subtracting what their turns and the common variance of starts
+/// explain. The part of this variance that chance does not explain belongs to the prior.
+fn fit(spreads: &[&Spread], caution: Caution) -> Common {
+    let of_starts = variance_of_starts(spreads);
+    let logs: Vec<f64> = spreads.iter().map(|spread| spread.unexplained(of_starts)).collect();
     let by_chance: Vec<f64> = spreads.iter().map(|spread| trigamma(spread.freedom / 2.0)).collect();
     let (center, by_chance) = (mean(&logs), mean(&by_chance));
 
@@ -339,16 +400,48 @@ fn fit(spreads: &[&Spread], caution: Caution) -> Prior {
     }
 
     let half = inverse_trigamma(measured - by_chance).min(FREEDOM_MAX / 2.0);
-    let log_variance = match caution {
+    let log_scale = match caution {
         Caution::Likely => center + digamma(half) - half.ln(),
         // The widest steps of a table whose spreads differ would borrow too much from the others.
-        Caution::Careful => center,
+        // And no step has less noise than its turns.
+        Caution::Careful => 0.0,
     };
-    Prior { variance: log_variance.exp(), freedom: 2.0 * half }
+    Common { of_starts, scale: log_scale.exp(), freedom: 2.0 * half }
 }
 
-/// Returns the spreads, sorted by size, without the widest ones that the prior of the others can't
-/// explain: one wild repeat must not make the whole table's prior worthless.
+/// Returns the variance by which starts differ in all steps alike: the one with which the geometric
+/// mean of the variances is that of what turns and starts explain; zero if turns alone explain more.
+fn variance_of_starts(spreads: &[&Spread]) -> f64 {
+    let logs: Vec<f64> = spreads.iter().map(|spread| spread.log_variance()).collect();
+    let is_too_small = |of_starts: f64| {
+        let unexplained = spreads.iter().map(|spread| spread.unexplained(of_starts));
+        unexplained.sum::<f64>() > 0.0
+    };
+
+    if !is_too_small(0.0) {
+        return 0.0;
+    }
+
+    // With the largest variance, too much is explained. Halving an interval of floating-point
+    // numbers ends when nothing is between its ends.
+    let (mut low, mut high) = (0.0, logs.iter().copied().fold(f64::MIN, f64::max).exp());
+    loop {
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            return low;
+        }
+
+        if is_too_small(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+}
+
+/// Returns the spreads, sorted by how much of them is unexplained, without the widest ones that the
+/// prior of the others can't explain: one wild repeat must not make the whole table's prior
+/// worthless.
 fn without_wild<'s, 'a>(spreads: &'s [&'a Spread]) -> &'s [&'a Spread] {
     let count = spreads.len();
     let wild_max = if count < SPREADS_WITH_WILD { 0 } else { (count / 10).max(1) };
@@ -359,9 +452,9 @@ fn without_wild<'s, 'a>(spreads: &'s [&'a Spread]) -> &'s [&'a Spread] {
             break;
         };
 
-        let prior = fit(others, Caution::Likely);
-        let by_chance =
-            student::f_tail(widest.variance / prior.variance, [widest.freedom, prior.freedom]);
+        let common = fit(others, Caution::Likely);
+        let ratio = widest.variance / common.variance_of(widest);
+        let by_chance = student::f_tail(ratio, [widest.freedom, common.freedom]);
         if by_chance * count as f64 >= WILD_LEVEL {
             break;
         }
@@ -441,7 +534,12 @@ mod tests {
         for (repeat, ratio) in (1..).zip(ratios) {
             logarithms.insert(RepeatKey { side: RepeatSide::Both, run: 0, repeat }, *ratio);
         }
-        Spread { variance: variance(ratios), freedom: ratios.len() as f64 - 1.0, logarithms }
+        Spread {
+            variance: variance(ratios),
+            freedom: ratios.len() as f64 - 1.0,
+            of_turns: 0.0,
+            logarithms,
+        }
     }
 
     fn normal(random: &mut Random) -> f64 {
@@ -522,6 +620,64 @@ mod tests {
         assert!(prior.freedom > 3.0, "{prior:?}");
         assert!((0.4e-4..2.5e-4).contains(&prior.variance), "{prior:?}");
         assert!(priors.iter().all(|other| *other == Some(prior)));
+    }
+
+    #[test]
+    fn starts_differ_by_what_turns_do_not_explain() {
+        let of_turns = [1.0, 2.0, 4.0, 8.0, 16.0];
+        let spreads: Vec<Spread> = of_turns
+            .iter()
+            .map(|&of_turns| {
+                let mut spread = spread(&[1.0, 2.0, 3.0]);
+                // So that the corrected logarithm is that of the sum.
+                let bias = (spread.log_variance() - spread.variance.ln()).exp();
+                spread.variance = (of_turns + 3.0) / bias;
+                spread.of_turns = of_turns;
+                spread
+            })
+            .collect();
+        let spreads: Vec<&Spread> = spreads.iter().collect();
+        assert!((variance_of_starts(&spreads) - 3.0).abs() < 1e-9);
+        assert!(variance_of_starts(&spreads[..1]) > 2.9);
+
+        let common = fit(&spreads, Caution::Careful);
+        assert!((common.variance_of(spreads[4]) - 19.0).abs() < 1e-8);
+    }
+
+    #[test]
+    fn turns_that_explain_more_than_all_leave_nothing_to_starts() {
+        let mut lucky = spread(&[1.0, 2.0, 3.0]);
+        lucky.of_turns = 100.0;
+        let spreads = [&lucky; 5];
+        assert_eq!(variance_of_starts(&spreads), 0.0);
+        assert_eq!(fit(&spreads, Caution::Careful).variance_of(&lucky), 100.0);
+    }
+
+    #[test]
+    fn a_quiet_step_borrows_no_noise_of_turns_from_others() {
+        let mut random = Random::new(5);
+        let spreads: Vec<Spread> = (0..5)
+            .map(|step| {
+                let size = if step == 0 { 0.01 } else { 0.1 };
+                let mut spread = spread(&[0; 5].map(|_| size * normal(&mut random)));
+                spread.of_turns = size * size;
+                spread
+            })
+            .collect();
+        let prior = priors(&spreads)[0].expect("a prior");
+
+        // The geometric mean of all is forty times the variance of the quiet step.
+        assert!(prior.variance < 4e-4, "{prior:?}");
+        assert!(prior.freedom > 3.0, "{prior:?}");
+    }
+
+    #[test]
+    fn steps_with_and_without_turns_lend_each_other_nothing() {
+        let mut spreads = table(6, 5, 0.01, 0.0, 1);
+        for spread in &mut spreads[..3] {
+            spread.of_turns = 1e-4;
+        }
+        assert!(priors(&spreads).iter().all(Option::is_none));
     }
 
     #[test]
