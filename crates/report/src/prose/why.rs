@@ -127,9 +127,11 @@ fn borrowed(parts: &IntervalParts<'_>) -> String {
         );
     }
 
-    // Where its repeats agree better than its turns can tell, turns had a part in it.
-    let lenders =
-        if agrees_by_luck { "the other steps and its own turns" } else { "the other steps" };
+    let lenders = if parts.row.error_within.is_some() {
+        "its turns and the other steps"
+    } else {
+        "the other steps"
+    };
 
     format!(
         "{lenders} make the spread {}, with {} degrees of freedom instead of {}",
@@ -200,6 +202,10 @@ mod tests {
     /// Returns what is said of repeats that differ by `spread`, where turns tell 2 %, and other steps
     /// lend so much freedom; `None`: the spread is that of the repeats.
     fn said(spread: f64, borrowed_freedom: Option<f64>) -> String {
+        said_of(spread, Some(0.02), borrowed_freedom)
+    }
+
+    fn said_of(spread: f64, error_within: Option<f64>, borrowed_freedom: Option<f64>) -> String {
         let moderated = borrowed_freedom.map(|borrowed_freedom| ModeratedSpread {
             spread: 0.018,
             freedom: 2.0 + borrowed_freedom,
@@ -207,7 +213,7 @@ mod tests {
         });
         let row = ComparedStep {
             spread: Some(spread),
-            error_within: Some(0.02),
+            error_within,
             moderated,
             repeats_needed: Some(5),
             ..ComparedStep::default()
@@ -224,11 +230,12 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_named_where_repeats_agree_better_than_they_can_tell() {
+    fn turns_are_named_where_they_had_a_part_in_the_spread() {
         assert!(said(0.01, Some(0.0)).starts_with("its turns make the spread 1.80%:"));
-        assert!(said(0.01, Some(3.0)).starts_with("the other steps and its own turns make the"));
+        assert!(said(0.03, Some(3.0)).starts_with("its turns and the other steps make the spread"));
         assert!(
-            said(0.03, Some(3.0)).starts_with("the other steps make the spread 1.80%, with 5.0")
+            said_of(0.03, None, Some(3.0))
+                .starts_with("the other steps make the spread 1.80%, with 5.0")
         );
         assert!(said(0.001, None).ends_with("the error of its turns is too large"));
         assert!(said(0.03, None).ends_with("rests on its own repeats"));
