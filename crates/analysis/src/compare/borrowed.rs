@@ -160,8 +160,8 @@ impl UndecidedRow {
             return None;
         }
 
-        // So does the spread of a step that is too short to show its own noise: nobody can tell
-        // whether it is like the others.
+        // Of a step that is too short to show its own noise, nobody can tell whether its spread is
+        // like the others.
         if self.noise_within == NoiseWithin::TooFewTurns {
             return None;
         }
