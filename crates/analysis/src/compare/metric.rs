@@ -21,6 +21,10 @@ pub const VERDICT_METRICS: [(&str, &str); 3] =
 /// The CPU of an operation on the threads of its connections, in client and server.
 pub(crate) const OWN_CPU: &str = "own_cpu_us_per_op";
 
+/// The response times that are compared of steps whose schedule decides the throughput. Each is a family
+/// by itself.
+pub(crate) const RESPONSE_TIMES: [&str; 2] = ["response_mean", "response_p99"];
+
 /// The figure that stands in for [`OWN_CPU`] where a server's threads can't be told apart:
 /// [`process_cpu`].
 pub(super) const PROCESS_CPU: &str = "process_cpu_us_per_op";
@@ -113,8 +117,8 @@ pub fn more_is_better(metric: &str) -> bool {
     metric == THROUGHPUT || Metric::named(metric).is_some_and(is_better)
 }
 
-/// Returns the costs of an operation and the columns of disks that any row has. A reader of figures
-/// compares all of them ([`crate::compare::CompareOptions::metrics`]), since each family is decided
+/// Returns the costs of an operation and the columns of disks that any row has, and response times if
+/// the main operation of any row has a schedule. A reader of figures compares all of them ([`crate::compare::CompareOptions::metrics`]), since each family is decided
 /// as a whole.
 pub fn costs(figures: &Figures) -> Vec<String> {
     let costs: &[&str] = if figures.rows.iter().any(|row| row.workload == "insert") {
@@ -126,6 +130,9 @@ pub fn costs(figures: &Figures) -> Vec<String> {
     let mut names = costs.to_vec();
     names.extend(DEVICE_COMPARISON_METRICS);
     names.retain(|name| figures.rows.iter().any(|row| row.metric(name).is_some()));
+    if figures.rows.iter().any(|row| row.reported && row.is_scheduled()) {
+        names.extend(RESPONSE_TIMES);
+    }
     names.into_iter().map(str::to_owned).collect()
 }
 

@@ -85,7 +85,7 @@ pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
 pub use gate::{Gate, Judged, Thresholds, WORK, gate, judged, judged_work, repeats_to_judge};
 pub use groups::{BaseGroup, groups_by_base};
 pub use initial_tree::{InitialTree, TreeDifference};
-pub(crate) use metric::{OWN_CPU, has_only_process_cpu, process_cpu};
+pub(crate) use metric::{OWN_CPU, RESPONSE_TIMES, has_only_process_cpu, process_cpu};
 pub use metric::{
     THROUGHPUT, VERDICT_METRICS, costs, is_device_column, metric_label, more_is_better,
 };

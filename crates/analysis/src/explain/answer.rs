@@ -52,6 +52,10 @@ pub struct Answer {
     /// The steps in which stalls are shown to take more or less of a target's time than of the
     /// base's. The ratios are those of steadiness.
     pub steadiness: Vec<TargetAnswer>,
+    /// The finding about response times that changed, of the targets whose throughput shows no change in
+    /// any step.
+    #[serde(skip)]
+    pub response: Option<Finding>,
     /// The finding about CPU time that changed, of the targets whose throughput shows no change in any
     /// step.
     #[serde(skip)]
@@ -213,13 +217,17 @@ fn is_of_one_load(begun: &[StartedCell]) -> bool {
     runs == 1 && databases::repeats_share_a_load(begun)
 }
 
-/// Returns the first finding about CPU time that changed, of the targets whose throughput did not.
-fn hidden_cost(findings: &[Finding], targets: &[TargetAnswer]) -> Option<Finding> {
+/// Returns the first finding of a kind about a target whose throughput did not change.
+fn of_unchanged(
+    findings: &[Finding],
+    targets: &[TargetAnswer],
+    kind: FindingKind,
+) -> Option<Finding> {
     let is_unchanged = |name: &str| {
         targets.iter().any(|target| target.target == name && target.largest().is_none())
     };
-    let mut hidden = findings.iter().filter(|finding| finding.kind == FindingKind::HiddenCost);
-    hidden.find(|finding| is_unchanged(&finding.target)).cloned()
+    let mut of_kind = findings.iter().filter(|finding| finding.kind == kind);
+    of_kind.find(|finding| is_unchanged(&finding.target)).cloned()
 }
 
 impl Answer {
@@ -250,7 +258,8 @@ impl Answer {
             typical: typical::rates(compared, &targets),
             typical_cpu: typical::cpu(compared, &targets),
             steadiness: typical::steadiness(compared, &targets),
-            hidden_cost: hidden_cost(findings, &targets),
+            response: of_unchanged(findings, &targets, FindingKind::Response),
+            hidden_cost: of_unchanged(findings, &targets, FindingKind::HiddenCost),
             gaps: gaps(figures, compared),
             shown_costs: shown_costs::without_change(compared, &targets),
             apart: apart(compared),

@@ -22,7 +22,9 @@ pub(super) const INDEX_GB: &str = "index_gb";
 pub(super) const MEAN_READ_SIZE: &str = "mean size of device reads";
 
 /// The metrics that support an explanation: name, metric and unit.
-const EVIDENCE: [(&str, &str, &str); 32] = [
+const EVIDENCE: [(&str, &str, &str); 34] = [
+    ("response time, mean", "response_mean", "us"),
+    ("response time, p99", "response_p99", "us"),
     ("time of an operation", "op_time_us", "us/op"),
     ("client CPU", "op_client_cpu_us", "us/op"),
     ("server CPU", "op_server_cpu_us", "us/op"),
@@ -241,6 +243,18 @@ impl<'a> Case<'a> {
         })
     }
 
+    /// Returns the comparison of another metric in this step, if it was compared.
+    pub(super) fn of_metric(&self, metric: &str) -> Option<&'a ComparedStep> {
+        let mut rows = self.context.compared.rows.iter();
+        rows.find(|row| row.metric == metric && row.compares_the_same(self.compared))
+    }
+
+    /// Returns whether a schedule decides the throughput of both sides.
+    pub(super) fn is_scheduled(&self) -> bool {
+        let mut rows = self.base.rows.iter().chain(&self.side.rows);
+        rows.all(|row| row.is_scheduled())
+    }
+
     /// Returns whether the base and the target missed the rate of writes in some repeat. A missed
     /// rate of the main operation is its throughput.
     pub(super) fn missed_writes(&self) -> [bool; 2] {
@@ -313,11 +327,11 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the wait of sessions that changed most, if it makes up enough of the change of an
-    /// operation's time. Where something has a rate, other connections work beside the main
+    /// operation's time. Where something else has a rate, other connections work beside the main
     /// ones, and their waits say nothing about these.
     pub(super) fn named_wait(&self) -> Option<&'a StateDifference> {
         let mut rows = self.base.rows.iter().chain(&self.side.rows);
-        if rows.any(|row| row.sla.is_some()) {
+        if rows.any(|row| row.sla.is_some() && !row.is_scheduled()) {
             return None;
         }
         let change_us = self.metric("op_time_us")?.growth();

@@ -112,9 +112,7 @@ impl Case<'_> {
     /// Returns own CPU over the base's, if its verdict is a change in the direction of an operation's
     /// time, by [`HIDDEN_CHANGE`] or more.
     pub(super) fn shown_own_cpu_ratio(&self) -> Option<f64> {
-        let mut rows = self.context.compared.rows.iter();
-        let cost =
-            rows.find(|row| row.metric == OWN_CPU && row.compares_the_same(self.compared))?;
+        let cost = self.of_metric(OWN_CPU)?;
         let ratio = cost.ratio.filter(|_| cost.verdict.is_change())?;
         let is_large = ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE;
         (is_large && (ratio > 1.0) == self.is_slower()).then_some(ratio)

@@ -200,6 +200,21 @@ pub(super) fn diagnose(case: &Case<'_>) -> Cause {
         .unwrap_or_else(|| Cause::Unexplained(gap.unwrap_or(Gap::NoLargePart)))
 }
 
+/// Returns the cause of a change of response times that a verdict shows, where throughput does not change:
+/// only what changed the time of an operation.
+pub(super) fn diagnose_response(case: &Case<'_>) -> Cause {
+    let accounting = Accounting::new(case, case.limits_processors());
+    let divided = accounting.as_ref().ok();
+    let gap = accounting.as_ref().err().copied();
+
+    durability(case, divided)
+        .or_else(|| cache(case, divided?))
+        .or_else(|| conflicts::retries(case))
+        .or_else(|| part_of_time(case, divided?))
+        .or_else(|| process_cpu(case))
+        .unwrap_or_else(|| Cause::Unexplained(gap.unwrap_or(Gap::NoLargePart)))
+}
+
 /// Names no cause where both targets missed the rate of writes: they did different work next to the
 /// operations.
 fn both_missed_writes(case: &Case<'_>) -> Option<Cause> {

@@ -83,19 +83,11 @@ fn explanation<'a>(
         _ => {}
     }
 
-    // A busy host, another frequency, or chance is not the effect of a setting.
-    let is_sure = group.iter().all(|explained| {
-        let is_paired = explained.case.compared.pairing == Pairing::Paired;
-        explained.cause.kind().is_cause() && is_paired && frequency(explained.case).is_none()
-    });
+    let is_sure = group.iter().all(|explained| is_sure(explained.case, &explained.cause));
 
     let mut differences = Vec::new();
     if targets.len() == 1 {
-        let of_cases = group.iter().map(|explained| SharedDifference {
-            shared: explained.case.shared().map(str::to_owned),
-            difference: explained.case.difference.clone(),
-        });
-        differences = distinct(of_cases);
+        differences = distinct(group.iter().map(|explained| shared_difference(explained.case)));
     }
 
     // A change in many steps matters more, but not in proportion.
@@ -115,6 +107,21 @@ fn explanation<'a>(
             is_sure,
         }),
     })
+}
+
+/// Returns whether a setting may be what changed a case: a busy host, another frequency, or chance is not
+/// the effect of one.
+pub(super) fn is_sure(case: &Case<'_>, cause: &Cause) -> bool {
+    let is_paired = case.compared.pairing == Pairing::Paired;
+    cause.kind().is_cause() && is_paired && frequency(case).is_none()
+}
+
+/// Returns the difference between the targets of a case.
+pub(super) fn shared_difference(case: &Case<'_>) -> SharedDifference {
+    SharedDifference {
+        shared: case.shared().map(str::to_owned),
+        difference: case.difference.clone(),
+    }
 }
 
 /// Returns the caveats of a group, each once, with the number of its cases.

@@ -27,6 +27,7 @@ impl Explanation<'_> {
             Statement::Change(_)
             | Statement::ClientBound(_)
             | Statement::NoEffect(_)
+            | Statement::Response(_)
             | Statement::HiddenCost(_)
             | Statement::Facts(_)
             | Statement::Work(_) => true,

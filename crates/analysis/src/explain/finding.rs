@@ -61,6 +61,8 @@ pub enum FindingKind {
     SlaMissed,
     /// A setting differs and shows no effect.
     NoEffect,
+    /// Response times changed where a schedule decides the throughput.
+    Response,
     /// CPU of engine and clients per operation changed, and throughput shows no change.
     HiddenCost,
     /// Known differences between targets that were measured once: no cause.
@@ -214,6 +216,7 @@ impl Finding {
             Statement::NoEffect(no_effect) => Some(&no_effect.settings[0].setting.name),
             Statement::Change(_)
             | Statement::SlaMissed(_)
+            | Statement::Response(_)
             | Statement::HiddenCost(_)
             | Statement::Work(_) => Some(&self.target),
         }

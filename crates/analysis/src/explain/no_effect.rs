@@ -4,7 +4,7 @@ use super::case::{Case, Context};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
 use super::statement::{ChangedSetting, NoEffect, Statement};
-use crate::compare::{Compared, ComparedStep, Verdict};
+use crate::compare::{Compared, ComparedStep, RESPONSE_TIMES, Verdict};
 use crate::order::grouped;
 use crate::settings::Difference;
 
@@ -23,17 +23,27 @@ struct SettingWithoutEffect<'a> {
 pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanation<'a>> {
     let of_targets = grouped(cases.iter().map(|case| (case.who(), case))).into_iter();
     let of_targets = of_targets.filter_map(|(who, cases)| {
-        let is_without = |case: &&Case<'_>| case.compared.verdict == Verdict::Equal;
         let setting = cases[0].difference.only_setting()?;
         let without = SettingWithoutEffect {
             who,
             steps: cases.iter().map(|case| case.compared).collect(),
             setting,
         };
-        cases.iter().all(is_without).then_some((&setting.name, without))
+        cases.iter().all(|case| is_without(case)).then_some((&setting.name, without))
     });
     let by_setting = grouped(of_targets).into_iter();
     by_setting.map(|(_, group)| explanation(context.compared, group)).collect()
+}
+
+/// Returns whether a case rules out a change. Where a schedule decides the throughput, response times have to
+/// be equal as well.
+fn is_without(case: &Case<'_>) -> bool {
+    let is_equal = case.compared.verdict == Verdict::Equal;
+    let has_equal_times = || {
+        let mut times = RESPONSE_TIMES.iter();
+        times.all(|metric| case.of_metric(metric).is_some_and(|row| row.verdict == Verdict::Equal))
+    };
+    is_equal && (!case.is_scheduled() || has_equal_times())
 }
 
 fn explanation<'a>(compared: &Compared, group: Vec<SettingWithoutEffect<'a>>) -> Explanation<'a> {

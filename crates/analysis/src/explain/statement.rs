@@ -41,6 +41,8 @@ pub enum Statement {
     SlaMissed(MissedRates),
     /// One setting differs, and throughput shows no change.
     NoEffect(NoEffect),
+    /// Response times changed where a schedule decides the throughput.
+    Response(ResponseChange),
     /// Own CPU changed where throughput shows no change.
     HiddenCost(HiddenCost),
     /// Known differences between targets that were measured once.
@@ -236,6 +238,28 @@ pub struct ChangedSetting {
     pub setting: Difference,
 }
 
+/// Response times of one target that changed where a schedule decides the throughput.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResponseChange {
+    /// The changed times of the first case's main operation: the mean, the 99th percentile, or both.
+    pub times: Vec<ChangedTime>,
+    /// The same as a change of speed: operations that take twice as long are half as fast.
+    pub speed: ThroughputChange,
+}
+
+/// A response time that changed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChangedTime {
+    /// The metric.
+    pub metric: &'static str,
+    /// The means of the repeats, in microseconds.
+    pub us: Pair,
+    /// The time over the base's.
+    pub ratio: f64,
+    /// The interval of the true ratio.
+    pub interval: Option<Interval>,
+}
+
 /// Own CPU of one target that changed where throughput shows no change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HiddenCost {
@@ -340,6 +364,7 @@ impl Statement {
             Self::Swings(_) => FindingKind::Swing,
             Self::SlaMissed(_) => FindingKind::SlaMissed,
             Self::NoEffect(_) => FindingKind::NoEffect,
+            Self::Response(_) => FindingKind::Response,
             Self::HiddenCost(_) => FindingKind::HiddenCost,
             Self::Facts(_) => FindingKind::Facts,
             Self::Machines(_) => FindingKind::Machines,

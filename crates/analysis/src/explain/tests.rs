@@ -8,6 +8,7 @@ mod conflicts;
 mod difference;
 mod disk_floor;
 pub(super) mod noise;
+mod response;
 mod swings;
 mod versions;
 mod voice;
@@ -134,9 +135,10 @@ fn repeated(costs: &[Cost<'_>]) -> Figures {
 
 /// Compares figures with the first target as the base.
 fn compared(figures: &Figures) -> Compared {
+    let metrics = ["own_cpu_us_per_op", "response_mean", "response_p99"];
     let options = CompareOptions {
         base: figures.rows[0].cell.target.clone(),
-        metrics: vec!["own_cpu_us_per_op".to_owned()],
+        metrics: metrics.map(str::to_owned).to_vec(),
         ..CompareOptions::default()
     };
     compare(figures, &options)

@@ -365,6 +365,13 @@ impl Row {
         Some(MainOperation { kind, role: self.role_of(kind) })
     }
 
+    /// Returns whether a schedule decides the throughput of the main operation, as long as the engine
+    /// keeps up: a requested rate, or the pauses of users.
+    pub fn is_scheduled(&self) -> bool {
+        let main = self.main_op.as_ref().and_then(|kind| self.ops.get(kind));
+        main.is_some_and(|operations| operations.scheduled)
+    }
+
     /// Returns one of [`words::Metric::all`]; `None`: not applicable.
     pub fn metric(&self, name: &str) -> Option<f64> {
         if let Some(value) = self.metrics.get(name) {

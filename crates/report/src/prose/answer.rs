@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use analysis::{
     counted,
-    explain::{Answer, Change, FindingKind, TargetAnswer},
+    explain::{Answer, Change, Finding, FindingKind, TargetAnswer},
     figures::Figures,
 };
 use record::Status;
@@ -158,19 +158,12 @@ impl<'a> AnswerWriter<'a> {
         targets.filter_map(|target| self.together(target)).take(NAMED).collect()
     }
 
-    /// Returns the costs that are shown to differ of targets whose throughput is not.
+    /// Returns the response times and costs that are shown to differ of targets whose throughput is not.
     fn costs(&self) -> Vec<String> {
-        let mut costs = self.shown_costs();
-        if let Some(hidden) = self.hidden_cost() {
-            costs.insert(0, hidden);
-        }
+        let mut costs = title_of(self.answer.response.as_ref());
+        costs.extend(title_of(self.answer.hidden_cost.as_ref()));
+        costs.extend(self.shown_costs());
         costs
-    }
-
-    /// Returns the title of the finding about CPU that changed where throughput did not.
-    fn hidden_cost(&self) -> Option<String> {
-        let finding = self.answer.hidden_cost.as_ref()?;
-        Some(format!("{}.", Wording::of(finding).title))
     }
 
     /// Returns the change of all steps of a target together, and how far its steps are from that.
@@ -269,7 +262,10 @@ impl<'a> AnswerWriter<'a> {
         }
 
         let no = self.opening_without_change();
-        let shows_costs = self.answer.hidden_cost.is_some() || !self.answer.shown_costs.is_empty();
+        let answer = self.answer;
+        let shows_costs = answer.response.is_some()
+            || answer.hidden_cost.is_some()
+            || !answer.shown_costs.is_empty();
         let change = if shows_costs { "change in throughput" } else { "change" };
         format!("{no} {change} is shown between {who} and {base} in {count}: {unchanged}.")
     }
@@ -448,6 +444,12 @@ impl<'a> AnswerWriter<'a> {
         let changes = targets.filter_map(|target| Some((target, target.largest()?)));
         changes.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))
     }
+}
+
+/// Returns the title of a finding as a sentence; none without a finding.
+fn title_of(finding: Option<&Finding>) -> Vec<String> {
+    let titles = finding.map(|finding| format!("{}.", Wording::of(finding).title));
+    titles.into_iter().collect()
 }
 
 /// The outcome of all comparisons of a target together.

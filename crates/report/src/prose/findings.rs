@@ -12,6 +12,7 @@ mod disk_floor;
 pub(crate) mod gap;
 mod hidden_cost;
 mod machines;
+mod response;
 mod sequence;
 mod setting;
 mod single;

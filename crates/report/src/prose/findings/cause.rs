@@ -326,7 +326,7 @@ fn unexplained(gap: Gap, case: &CaseFacts) -> String {
             figure(2.0 * SHORT_SECONDS)
         ),
         Gap::NotShown => format!(
-            "The time per {per} shows no significant change in the direction of throughput, so no cause is named."
+            "The time per {per} shows no significant change in the same direction, so no cause is named."
         ),
         Gap::NoLargePart => format!(
             "No measured part is shown to make up {} of the time {} per {per}.",

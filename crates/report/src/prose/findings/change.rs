@@ -85,7 +85,14 @@ fn sentences(change: &ThroughputChange) -> Vec<String> {
         interval_text(case.interval, case.repeat_count)
     )];
 
-    sentences.push(cause::sentence(case, &change.cause));
+    sentences.extend(reasons(change));
+    sentences
+}
+
+/// States the cause, what supports it, the other steps with it, and the differences between the targets.
+pub(super) fn reasons(change: &ThroughputChange) -> Vec<String> {
+    let case = &change.cases[0];
+    let mut sentences = vec![cause::sentence(case, &change.cause)];
     sentences.extend(detail(change));
     sentences.extend(conflicts(change));
     sentences.extend(indexes(change));

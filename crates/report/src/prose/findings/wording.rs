@@ -6,8 +6,8 @@ use analysis::explain::Finding;
 use analysis::explain::statement::{CaseFacts, Statement};
 
 use super::{
-    caveat, change, clients, disk_floor, hidden_cost, machines, sequence, setting, single, swing,
-    witnesses,
+    caveat, change, clients, disk_floor, hidden_cost, machines, response, sequence, setting,
+    single, swing, witnesses,
 };
 use crate::prose::numbers::{pace, range};
 
@@ -32,6 +32,7 @@ impl Wording {
             Statement::Swings(targets) => swing::wording(targets, finding),
             Statement::SlaMissed(rates) => clients::missed_rates(rates, finding),
             Statement::NoEffect(no_effect) => setting::without_effect(no_effect, finding),
+            Statement::Response(response) => response::wording(response, finding),
             Statement::HiddenCost(hidden) => hidden_cost::wording(hidden, finding),
             Statement::Facts(differences) => single::wording(differences),
             Statement::Machines(variance) => machines::wording(variance),

@@ -3,7 +3,8 @@
 use analysis::compare::{CostDifference, NamedFunction, StateDifference};
 use analysis::explain::Cost;
 use analysis::explain::statement::{
-    ChangedPlan, Conflict, ConflictCount, CostGap, CostGaps, FsyncCount, ProfiledFunction,
+    ChangedPlan, ChangedTime, Conflict, ConflictCount, CostGap, CostGaps, FsyncCount,
+    ProfiledFunction, ResponseChange,
 };
 use words::WaitView;
 
@@ -153,6 +154,34 @@ fn with_conflicts_or_indexes() -> Vec<Finding> {
     ]
 }
 
+/// Returns changes of response times at the same throughput.
+fn of_responses() -> Vec<Finding> {
+    let time = |metric, base: f64, value: f64| ChangedTime {
+        metric,
+        us: pair(base, value),
+        ratio: value / base,
+        interval: Some(Interval { low: 2.1, high: 2.7, confidence: 0.95 }),
+    };
+    let response = |times: &[ChangedTime], cause| {
+        let case = CaseFacts { operation: "transaction".to_owned(), ..slower("transfer") };
+        let speed = ThroughputChange {
+            cases: vec![case],
+            cause,
+            comparison_count: 1,
+            differences: Vec::new(),
+            is_sure: false,
+        };
+        let statement = Statement::Response(ResponseChange { times: times.to_vec(), speed });
+        finding(statement, &[slower("transfer")])
+    };
+    let mean = time("response_mean", 5_000.0, 12_000.0);
+    let p99 = time("response_p99", 11_000.0, 40_300.0);
+    vec![
+        response(&[mean, p99], part(FindingKind::Locks, Some(Detail::LocksOnData))),
+        response(&[p99], Cause::Unexplained(Gap::NotShown)),
+    ]
+}
+
 /// Returns a change in two steps of one variant, which the title names.
 fn of_variant() -> Finding {
     let of_small = |step| CaseFacts {
@@ -224,7 +253,7 @@ fn gaps() -> Vec<CostGaps> {
 fn what_supports_a_cause_reads_like_this() {
     let mut page = String::new();
     let findings = supported().into_iter().chain(hidden_costs()).chain(with_conflicts_or_indexes());
-    for finding in findings.chain([of_variant()]).chain(work()) {
+    for finding in findings.chain(of_responses()).chain([of_variant()]).chain(work()) {
         add_to(&mut page, &finding);
     }
     for of_cost in gaps() {

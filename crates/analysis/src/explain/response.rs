@@ -1,0 +1,109 @@
+//! Response times that changed where a schedule decides the throughput: at a requested rate, and between
+//! the pauses of users. A target that keeps up has the same throughput as the base, however long its
+//! operations take.
+
+use super::case::{Case, Context};
+use super::cause::diagnose_response;
+use super::caveats::caveats;
+use super::change::{is_sure, shared_difference};
+use super::explanation::Explanation;
+use super::finding::{Evidence, place};
+use super::statement::{
+    CaseFacts, Cause, ChangedTime, Conflict, CountedCaveat, ResponseChange, Statement,
+    ThroughputChange,
+};
+use super::thresholds::HIDDEN_CHANGE;
+use crate::compare::{Interval, RESPONSE_TIMES, Verdict};
+use crate::order::{distinct, grouped, sort_largest_first};
+
+/// The weight of a changed response time, relative to the same change of throughput.
+const WEIGHT: f64 = 0.8;
+
+/// A case with its response times that changed, the mean first.
+struct ResponseCase<'a> {
+    case: Case<'a>,
+    times: Vec<ChangedTime>,
+}
+
+/// Returns one explanation for each target and direction of response times that are shown to differ
+/// where throughput is not.
+pub(super) fn explain<'a>(context: Context<'a>, cases: &[Case<'a>]) -> Vec<Explanation<'a>> {
+    let changed = cases.iter().filter_map(|case| response_case(context, case));
+    let keyed = changed.map(|changed| ((changed.case.target(), changed.case.is_slower()), changed));
+
+    let groups = grouped(keyed).into_iter();
+    groups.filter_map(|(_, group)| explanation(group)).collect()
+}
+
+/// Returns the response times of a case that changed; `None` where no schedule decides its throughput, or
+/// throughput changed as well.
+fn response_case<'a>(context: Context<'a>, case: &Case<'a>) -> Option<ResponseCase<'a>> {
+    let is_unchanged = matches!(case.compared.verdict, Verdict::Equal | Verdict::TooNoisy);
+    if !is_unchanged || !case.is_scheduled() {
+        return None;
+    }
+
+    let times: Vec<ChangedTime> =
+        RESPONSE_TIMES.iter().filter_map(|metric| changed_time(case, metric)).collect();
+    let ratio = times.first()?.ratio;
+
+    // Operations that take twice as long are half as fast.
+    let case = Case { ratio: 1.0 / ratio, ..Case::new(context, case.compared)? };
+    Some(ResponseCase { case, times })
+}
+
+/// Returns the change of a response time, if it is shown and large enough to be named.
+fn changed_time(case: &Case<'_>, metric: &'static str) -> Option<ChangedTime> {
+    let row = case.of_metric(metric)?;
+    let ratio = row.ratio.filter(|_| row.verdict.is_change())?;
+    let is_large = ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE;
+    let change = ChangedTime { metric, us: case.metric(metric)?, ratio, interval: row.interval };
+    is_large.then_some(change)
+}
+
+fn explanation(mut group: Vec<ResponseCase<'_>>) -> Option<Explanation<'_>> {
+    sort_largest_first(&mut group, |changed| changed.case.log_time().abs());
+    let ResponseCase { case, times } = group.first()?;
+
+    let cause = diagnose_response(case);
+    let mut evidence = case.evidence();
+    for time in times {
+        Evidence::mark_cause(&mut evidence, time.metric);
+    }
+    match cause {
+        Cause::FsyncsPerCommit { metric, .. } => Evidence::mark_cause(&mut evidence, metric),
+        Cause::Retries(_) => Evidence::mark_cause(&mut evidence, Conflict::Retries.metric()),
+        _ => {}
+    }
+
+    let doubts = caveats(case, cause.kind()).into_iter();
+    let caveats =
+        doubts.map(|caveat| CountedCaveat { caveat, case: case.facts(), count: 1, case_count: 1 });
+
+    let speed = ThroughputChange {
+        cases: group.iter().map(ResponseCase::facts).collect(),
+        comparison_count: group.len(),
+        differences: distinct(group.iter().map(|changed| shared_difference(&changed.case))),
+        is_sure: is_sure(case, &cause),
+        cause,
+    };
+    Some(Explanation {
+        places: group.iter().map(|changed| place(changed.case.compared)).collect(),
+        evidence,
+        caveats: caveats.collect(),
+        weight: WEIGHT * case.log_time().abs(),
+        statement: Statement::Response(ResponseChange { times: times.clone(), speed }),
+    })
+}
+
+impl ResponseCase<'_> {
+    /// Returns the facts of the case, with the interval of the speed of an operation.
+    fn facts(&self) -> CaseFacts {
+        let interval = self.times[0].interval.map(|time| Interval {
+            low: 1.0 / time.high,
+            high: 1.0 / time.low,
+            ..time
+        });
+        CaseFacts { interval, ..self.case.facts() }
+    }
+}
