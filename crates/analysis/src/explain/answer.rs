@@ -57,7 +57,7 @@ pub struct Answer {
     #[serde(skip)]
     pub response: Option<Finding>,
     /// The finding about CPU time that changed, of the targets whose throughput shows no change in any
-    /// step.
+    /// step. `None` if response times of its target changed: it would repeat their cause.
     #[serde(skip)]
     pub hidden_cost: Option<Finding>,
     /// The costs of an operation that are shown to differ, of the targets whose throughput shows no
@@ -230,6 +230,11 @@ fn of_unchanged(
     of_kind.find(|finding| is_unchanged(&finding.target)).cloned()
 }
 
+/// Returns whether a finding is about a target.
+fn is_about(finding: Option<&Finding>, target: &str) -> bool {
+    finding.is_some_and(|finding| finding.target == target)
+}
+
 impl Answer {
     /// Summarizes a comparison, the effects of the factors in which its targets differ, and its
     /// findings.
@@ -246,6 +251,8 @@ impl Answer {
         let repeated = rows.iter().filter(|row| row.interval.is_some());
         let repeats: Vec<usize> = repeated.map(|row| row.values.len()).collect();
 
+        let response = of_unchanged(findings, &targets, FindingKind::Response);
+
         Self {
             base: compared.base.clone(),
             effect: compared.effect,
@@ -258,8 +265,9 @@ impl Answer {
             typical: typical::rates(compared, &targets),
             typical_cpu: typical::cpu(compared, &targets),
             steadiness: typical::steadiness(compared, &targets),
-            response: of_unchanged(findings, &targets, FindingKind::Response),
-            hidden_cost: of_unchanged(findings, &targets, FindingKind::HiddenCost),
+            hidden_cost: of_unchanged(findings, &targets, FindingKind::HiddenCost)
+                .filter(|hidden| !is_about(response.as_ref(), &hidden.target)),
+            response,
             gaps: gaps(figures, compared),
             shown_costs: shown_costs::without_change(compared, &targets),
             apart: apart(compared),

@@ -2,7 +2,10 @@ use analysis::{
     compare::{
         Compared, ComparedStep, Effects, Interval, Overall, Pairing, Sample, THROUGHPUT, Verdict,
     },
-    explain::statement::{CaseFacts, ChangedCost, HiddenCost, KnownDifferences, Statement},
+    explain::statement::{
+        CaseFacts, Cause, ChangedCost, ChangedTime, Gap, HiddenCost, KnownDifferences, Pair,
+        ResponseChange, Statement, ThroughputChange,
+    },
     explain::{ChangeCause, Direction, Finding, FindingKind},
     figures::{CopiedDatabase, ExactStep, Row, STEADINESS, StartedCell, TYPICAL_CPU, TYPICAL_RATE},
 };
@@ -186,6 +189,47 @@ fn a_cost_that_is_shown_heads_an_answer_that_throughput_does_not_give() {
         said_of(&Figures::default(), &compared, &[]),
         "b.x has 0.50x the fsyncs per commit of a.x in l.i1 (0.47x to 0.53x). No change in throughput is shown between \
          b.x and a.x in 1 step: it is too noisy to say. Each target has 5 repeats."
+    );
+}
+
+#[test]
+fn response_times_that_changed_head_the_answer_without_the_cpu_of_the_same_target() {
+    let time = ChangedTime {
+        metric: "response_mean",
+        us: Pair { base: 5_000.0, value: 12_000.0 },
+        ratio: 2.4,
+        interval: None,
+    };
+    let speed = ThroughputChange {
+        cases: vec![CaseFacts::default()],
+        cause: Cause::Unexplained(Gap::NoLargePart),
+        comparison_count: 1,
+        differences: Vec::new(),
+        is_sure: false,
+    };
+    let response = Finding {
+        kind: FindingKind::Response,
+        target: "b.x".into(),
+        step: Some("pay".into()),
+        statement: Statement::Response(ResponseChange { times: vec![time], speed }),
+        ..finding(cpu(Direction::Slower), &["b.x"])
+    };
+    let of_cpu = Finding {
+        kind: FindingKind::HiddenCost,
+        target: "b.x".into(),
+        statement: Statement::HiddenCost(HiddenCost::default()),
+        ..finding(cpu(Direction::Slower), &["b.x"])
+    };
+
+    let compared = Compared {
+        base: "a.x".into(),
+        rows: vec![row("b.x", "pay", 1.0, TooNoisy)],
+        ..Compared::default()
+    };
+    assert_eq!(
+        said_of(&Figures::default(), &compared, &[response, of_cpu]),
+        "b.x: 2.40x as much response time in pay at the same throughput: unexplained. No change in throughput is shown \
+         between b.x and a.x in 1 step: it is too noisy to say. Each target has 5 repeats."
     );
 }
 
