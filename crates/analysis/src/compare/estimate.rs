@@ -168,8 +168,8 @@ impl Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::borrowed::Prior;
     use crate::compare::mean::Block;
+    use crate::compare::prior::Prior;
 
     fn pairs(values: &[(f64, f64)]) -> Vec<Pair> {
         let pair = |(index, &(base, value)): (usize, &(f64, f64))| Pair {
