@@ -32,7 +32,7 @@ pub struct ConformArgs {
     /// Runs only this check. May be repeated
     #[arg(long, value_name = "CHECK")]
     pub only: Vec<String>,
-    /// How often to kill the process that writes, for each durability
+    /// The number of times to kill the process that writes, for each durability
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub kills: u32,
     /// The seed of keys, values and moments
