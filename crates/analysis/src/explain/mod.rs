@@ -37,6 +37,7 @@ mod counters;
 mod difference;
 mod disk_floor;
 mod explanation;
+mod factor_answer;
 mod finding;
 mod gap;
 mod hidden_cost;
@@ -58,8 +59,9 @@ use case::{Case, Context};
 use explanation::Explanation;
 
 pub use alone::UnshownSequence;
-pub use answer::{Answer, Change, ChangeOfAll, FactorAnswer, TargetAnswer, WithoutEffect};
+pub use answer::{Answer, Change, ChangeOfAll, TargetAnswer};
 pub use apart::Apart;
+pub use factor_answer::{FactorAnswer, WithoutEffect};
 pub use finding::{ChangeCause, Direction, Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
 pub use gap::Cost;
 pub use shown_costs::ShownCost;
