@@ -46,8 +46,10 @@ pub struct Judgement<'a> {
     pub targets: &'a [String],
     /// The error rate of each comparison.
     pub level: f64,
-    /// The smallest change to find: 0.03 is 3 %.
+    /// The smallest change to find: 0.03 is 3 %. Whether there is one of this size has to be decided.
     pub threshold: f64,
+    /// A change that is shown to be smaller than this is none. At most the threshold.
+    pub least: f64,
 }
 
 /// Compares each target of a trial with the one before. The figures have only the step.
@@ -76,7 +78,7 @@ fn link(figures: &Figures, judgement: &Judgement<'_>, older: &str, newer: &str) 
             let is_it = |row: &&ComparedStep| {
                 row.metric == *metric && row.cell.target == newer && row.step == judgement.step
             };
-            rows.find(is_it).map(|row| of_repeats(row, judgement.threshold))
+            rows.find(is_it).map(|row| of_repeats(row, judgement))
         }
         MeasuredBy::Work => of_work(&compared, judgement, newer, false),
         MeasuredBy::BackgroundWork => of_work(&compared, judgement, newer, true),
@@ -85,17 +87,21 @@ fn link(figures: &Figures, judgement: &Judgement<'_>, older: &str, newer: &str) 
     found.unwrap_or(Link { ratio: None, interval: None, finding: Finding::Undecided })
 }
 
-fn of_repeats(row: &ComparedStep, threshold: f64) -> Link {
+fn of_repeats(row: &ComparedStep, judgement: &Judgement<'_>) -> Link {
     debug_assert_eq!(row.looks, Looks::AnyTime, "a trial is judged after each repeat");
     let Some(interval) = row.interval else {
         return Link { ratio: row.ratio, interval: None, finding: Finding::Undecided };
     };
 
     let (low, high) = (interval.low, interval.high);
+    let is_within = |change: f64| low >= 1.0 / (1.0 + change) && high <= 1.0 + change;
+    let includes_1 = low <= 1.0 && high >= 1.0;
 
-    let finding = if low > 1.0 || high < 1.0 {
+    let finding = if is_within(judgement.least) {
+        Finding::Same
+    } else if !includes_1 {
         Finding::Differs
-    } else if low >= 1.0 / (1.0 + threshold) && high <= 1.0 + threshold {
+    } else if is_within(judgement.threshold) {
         Finding::Same
     } else {
         Finding::Undecided

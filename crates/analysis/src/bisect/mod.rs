@@ -125,9 +125,10 @@ impl Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// The candidates differ: the interval excludes 1.
+    /// The candidates differ: the interval excludes 1, and the change may be as large as the least
+    /// one that is looked for.
     Differs,
-    /// The candidates do not differ by the threshold.
+    /// The candidates do not differ by the threshold, or by less than the least change.
     Same,
     /// Neither is shown.
     Undecided,

@@ -2,8 +2,8 @@
 //! in `docs/bisect.md`.
 
 use analysis::bisect::{
-    BisectOutcome, ChangeEnd, Judgement, MeasuredBy, Next, Search, Trial, TrialKind, TrialResult,
-    judge,
+    BisectOutcome, ChangeEnd, Finding, Judgement, MeasuredBy, Next, Search, Trial, TrialKind,
+    TrialResult, judge,
 };
 use analysis::compare::THROUGHPUT;
 use analysis::figures::{Figures, Looks, StartedCell};
@@ -42,6 +42,11 @@ impl Versions<'_> {
 
     /// Measures a trial until it is decided.
     fn measure(&mut self, trial: &Trial, threshold: f64) -> TrialResult {
+        self.measure_from(trial, threshold, THRESHOLD_MIN)
+    }
+
+    /// Measures a trial in which a change below `least` is none.
+    fn measure_from(&mut self, trial: &Trial, threshold: f64, least: f64) -> TrialResult {
         let candidates = trial.candidates();
         let targets: Vec<String> = candidates.iter().map(|at| format!("v{at}.base")).collect();
         let judgement = Judgement {
@@ -50,6 +55,7 @@ impl Versions<'_> {
             targets: &targets,
             level: trial.level,
             threshold,
+            least,
         };
 
         let mut figures = Figures { looks: Looks::AnyTime, ..Figures::default() };
@@ -187,6 +193,23 @@ fn versions_that_are_equal_show_no_change() {
         assert!(tally.wrong + tally.right <= errors_at_most(times));
         assert!(tally.trials < 2 * times as usize, "the search ends after the ends");
     }
+}
+
+/// A change of 1 %, which a noise of 0.05 % shows at once.
+#[test]
+fn a_change_that_is_smaller_than_the_least_is_none() {
+    let trial = Trial { kind: TrialKind::Ends, low: 0, high: 1, level: 0.05 };
+    let finding = |threshold: f64, least: f64| {
+        let mut random = Random::new(7);
+        let (ratio, noise) = (0.99, 0.0005);
+        let mut versions =
+            Versions { random: &mut random, changed_at: 1, ratio, noise, cell_count: 0 };
+        versions.measure_from(&trial, threshold, least).links[0].finding
+    };
+
+    assert_eq!(finding(0.03, 0.03), Finding::Same);
+    assert_eq!(finding(0.5, 0.03), Finding::Same);
+    assert_eq!(finding(0.5, 0.005), Finding::Differs, "half of a larger change hides none");
 }
 
 #[test]

@@ -235,6 +235,7 @@ impl<'a> Bisection<'a> {
             steps: steps_until(&self.plan, &question.step),
             workload: self.plan.variants[0].workload.name(),
             threshold: self.threshold(),
+            least: question.threshold.unwrap_or(THRESHOLD_MIN),
         };
         let limits = TrialLimits {
             repeats_max: question.repeats_max,

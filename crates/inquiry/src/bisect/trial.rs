@@ -27,7 +27,10 @@ pub(super) struct Measuring<'a> {
     pub steps: Vec<&'a str>,
     /// The name of the workload.
     pub workload: &'a str,
+    /// The smallest change to find.
     pub threshold: f64,
+    /// A change that is smaller is none.
+    pub least: f64,
 }
 
 impl Measurement for Measuring<'_> {
@@ -134,6 +137,7 @@ impl Measuring<'_> {
             targets: &targets,
             level: self.trial.level,
             threshold: self.threshold,
+            least: self.least,
         };
         judge(figures, &judgement)
     }
