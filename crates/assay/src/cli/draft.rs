@@ -1,6 +1,7 @@
 //! The options of `versus` and `init`, which write plans.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use plan::Reuse;
@@ -42,12 +43,15 @@ pub struct VersusArgs {
     /// The workload [default: insert; kv for RocksDB and Speedb]
     #[arg(long, value_enum)]
     pub workload: Option<WorkloadName>,
-    /// The time limit of the run, in minutes. Until then, the run adds repeats as long as a
-    /// comparison is undecided; with `--aa`, as many as are expected to fit
-    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub minutes: u32,
+    /// Sets a value of the plan, such as `workload.kv.keys=1M`. May be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+    /// The time limit of the run. Until then, the run adds repeats as long as a comparison is
+    /// undecided; with `--aa`, as many as are expected to fit
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = plan::parse_duration)]
+    pub time: Duration,
     /// Measures 5 repeats of 0.6-second steps, enough to show only large changes
-    #[arg(long, conflicts_with = "minutes")]
+    #[arg(long, conflicts_with = "time")]
     pub quick: bool,
     #[command(flatten)]
     pub exact: ExactArg,

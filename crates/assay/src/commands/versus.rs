@@ -16,7 +16,7 @@ use crate::output::print;
 
 /// The limits of a quick run.
 const QUICK: &str = "5 repeats of 0.6-second steps show only large changes, and no slow effects such as checkpoints, vacuum, \
-     compaction, or a growing database. `--minutes` shows more";
+     compaction, or a growing database. `--time` shows more";
 
 /// Compares targets: fetches missing builds, writes the plan and runs it.
 pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
@@ -46,7 +46,7 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
         exact: args.exact.request.map(|exact| DraftExact { simulate: exact.simulate }),
     };
     reject_wrong_count(&args.targets[0], builds.len() * draft.config_names().len(), args.aa)?;
-    let repeats = repeats(args.minutes, &draft)?;
+    let repeats = repeats(args.time, &draft, &args.sets)?;
 
     let stem = stem(&draft, args.aa);
     let title = draft.template.title;
@@ -66,7 +66,7 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
     }
 
     let request = RunRequest {
-        plan: PlanRequest { plan: Some(path), ..PlanRequest::default() },
+        plan: PlanRequest { plan: Some(path), sets: args.sets.clone() },
         reuse: args.reuse.clone(),
         ..args.place.request()
     };
@@ -80,8 +80,14 @@ fn head(args: &VersusArgs, title: &str, path: &str) -> String {
         head += &format!("Quick: {QUICK}.\n");
     }
 
+    // The file itself has no changes of `--set`.
+    let mut sets = String::new();
+    for set in &args.sets {
+        sets += &format!(" --set {}", words::shell_quoted(set));
+    }
+
     head + &format!(
-        "To measure something else, edit this file, then run\n  assay check {path}\n  assay run {path}"
+        "To measure something else, edit this file, then run\n  assay check {path}{sets}\n  assay run {path}{sets}"
     )
 }
 

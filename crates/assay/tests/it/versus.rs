@@ -25,7 +25,7 @@ fn what_can_not_be_compared_says_why_and_what_can() {
         versus sqlite null --config a=1 | 2 | options of one engine | `--dry-run`
         versus sqlite --config jit | 2 | `--config 'jit'`: expected options | OPTION=VALUE
         versus --aa null --clients 0 | 2 | 0 is not in 1..=10000
-        versus sqlite null --minutes 1 | 2 | `--minutes 1` is too short | `--minutes 2` | `--quick`
+        versus sqlite null --time 1m | 2 | `--time 1m` is too short | `--time 2m` | `--quick`
         versus debian:sid/postgresql-18 postgres --dry-run | 2 | not known before its download | `assay fetch debian:sid/postgresql-18`
         versus rocksdb@1 rocksdb@9.9.3 | 1 | version 1 of rocksdb cannot be fetched | similar versions are 9.9.3
         ",
@@ -46,7 +46,7 @@ fn the_plan_adds_repeats_as_long_as_the_time_allows() {
     insta::assert_snapshot!(printed("versus postgres@15.3 postgres@17.2 --dry-run"));
     for (args, lines) in [
         (
-            "versus postgres@15.3 postgres@17.2 --minutes 60 --dry-run",
+            "versus postgres@15.3 postgres@17.2 --time 1h --dry-run",
             &["repeats = \"until decided\"", "time = \"60m\""] as &[&str],
         ),
         (
@@ -66,6 +66,10 @@ fn the_plan_adds_repeats_as_long_as_the_time_allows() {
                 "set.synchronous = \"off\"",
                 "configs = [\"synchronous-full\", \"synchronous-off\"]",
             ],
+        ),
+        (
+            "versus sqlite --config synchronous=off --set clients=[2] --dry-run",
+            &["clients = [1]", "#   assay run PLAN --set 'clients=[2]'"],
         ),
         (
             "versus --aa null --clients 1,4 --dry-run",
@@ -158,7 +162,7 @@ fn servers_at_urls_are_targets_and_no_password_is_printed() {
         "postgresql://bench@db-b.example/ib?sslmode=require",
     ];
 
-    let args = [&["versus", "--clients", "16", "--minutes", "30", "--dry-run"][..], &urls].concat();
+    let args = [&["versus", "--clients", "16", "--time", "30m", "--dry-run"][..], &urls].concat();
     let plan = place.assay(&args).expect_code(0).stdout;
     for line in [
         "base = \"db-a_example_ib.base\"",

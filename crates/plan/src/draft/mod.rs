@@ -1,6 +1,7 @@
 //! Writes plans, ready to run and to edit.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use words::EngineInterface;
 
@@ -160,8 +161,8 @@ pub enum DraftRepeats {
     Count(u32),
     /// Until all comparisons are decided, for at most this time.
     UntilDecided {
-        /// The most time in minutes.
-        minutes: u32,
+        /// The most time.
+        time: Duration,
     },
 }
 
@@ -170,13 +171,20 @@ impl DraftRepeats {
     fn lines(self) -> String {
         match self {
             Self::Count(count) => format!("repeats = {count}  # of each target, in turn\n"),
-            Self::UntilDecided { minutes } => format!(
+            Self::UntilDecided { time } => format!(
                 "repeats = {}  # of each target, in turn\n\
-                 time = \"{minutes}m\"  # at most\n",
-                quoted(UNTIL_DECIDED)
+                 time = {}  # at most\n",
+                quoted(UNTIL_DECIDED),
+                quoted(&duration_text(time))
             ),
         }
     }
+}
+
+/// Returns a time as plans have it: in minutes if these are whole ones, or else in seconds.
+pub fn duration_text(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds % 60.0 == 0.0 { format!("{}m", seconds / 60.0) } else { format!("{seconds}s") }
 }
 
 /// The contents of a plan to write.

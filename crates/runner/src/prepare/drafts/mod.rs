@@ -7,8 +7,12 @@
 mod named_builds;
 mod saving;
 
+use std::time::Duration;
+
 use builds::Spec;
-use plan::draft::{BASE, Draft, DraftBuild, DraftConfig, DraftRepeats, DraftWorkload, Template};
+use plan::draft::{
+    BASE, Draft, DraftBuild, DraftConfig, DraftRepeats, DraftWorkload, Template, duration_text,
+};
 
 use super::estimate::of_plan;
 use super::fetching::fetch_each;
@@ -196,45 +200,47 @@ pub fn template(
     Ok(template)
 }
 
-/// Returns the repeats of the plan: until all is decided, for the time of `--minutes`. The noise of
-/// one target is measured with as many repeats as fit into that time.
+/// Returns the repeats of the plan with the changes of `sets`: until all is decided, for at most this
+/// time. The noise of one target is measured with as many repeats as fit into that time.
 ///
 /// # Errors
 /// The time is too short for verdicts.
-pub fn repeats(minutes: u32, draft: &Draft<'_>) -> anyhow::Result<DraftRepeats> {
+pub fn repeats(time: Duration, draft: &Draft<'_>, sets: &[String]) -> anyhow::Result<DraftRepeats> {
     if draft.is_quick {
         return Ok(DraftRepeats::Count(QUICK_REPEATS));
     }
     // Errors of the plan are reported when it is read to be run.
-    let (Some(one_s), Some(two_s)) = (estimated_s(draft, 1), estimated_s(draft, 2)) else {
+    let estimates = (estimated_s(draft, sets, 1), estimated_s(draft, sets, 2));
+    let (Some(one_s), Some(two_s)) = estimates else {
         return Ok(DraftRepeats::Count(REPEATS_MIN));
     };
 
     // The first repeat may take longer, since it loads.
     let each_s = two_s - one_s;
 
-    let repeats = (1.0 + (f64::from(minutes) * 60.0 - one_s) / each_s) as u64;
+    let repeats = (1.0 + (time.as_secs_f64() - one_s) / each_s) as u64;
     if repeats < u64::from(REPEATS_MIN) {
         let least_s = one_s + each_s * f64::from(REPEATS_MIN - 1);
         let least = (least_s / 60.0).ceil();
         let message = format!(
-            "`--minutes {minutes}` is too short: verdicts need at least {REPEATS_MIN} repeats, which take about {least} min"
+            "`--time {}` is too short: verdicts need at least {REPEATS_MIN} repeats, which take about {least} min",
+            duration_text(time)
         );
-        let help = format!("use `--minutes {least}`, or `--quick` for shorter steps");
+        let help = format!("use `--time {least}m`, or `--quick` for shorter steps");
         return usage(message, help);
     }
 
     Ok(if draft.is_against_itself {
         DraftRepeats::Count(repeats.min(plan::REPEATS_MAX.into()) as u32)
     } else {
-        DraftRepeats::UntilDecided { minutes }
+        DraftRepeats::UntilDecided { time }
     })
 }
 
 /// Returns the estimated time of this number of repeats in seconds; `None` if the plan has errors.
-fn estimated_s(draft: &Draft<'_>, repeats: u32) -> Option<f64> {
+fn estimated_s(draft: &Draft<'_>, sets: &[String], repeats: u32) -> Option<f64> {
     let (plan, _) =
-        plan::parse("versus.toml", &draft.text(DraftRepeats::Count(repeats)), &[]).ok()?;
+        plan::parse("versus.toml", &draft.text(DraftRepeats::Count(repeats)), sets).ok()?;
     Some(of_plan(&plan).time.as_secs_f64())
 }
 
