@@ -19,14 +19,15 @@ use crate::order::{distinct, grouped, sort_largest_first};
 /// The weight of a changed response time, relative to the same change of throughput.
 const WEIGHT: f64 = 0.8;
 
-/// A case with its response times that changed, the mean first.
+/// A case with its response times that changed: the mean first, if the mean changed. The first one
+/// sets the ratio of the case.
 struct ResponseCase<'a> {
     case: Case<'a>,
     times: Vec<ChangedTime>,
 }
 
 /// Returns one explanation for each target and direction of response times that are shown to differ
-/// where throughput is not.
+/// where no change in throughput is shown.
 pub(super) fn explain<'a>(context: Context<'a>, cases: &[Case<'a>]) -> Vec<Explanation<'a>> {
     let changed = cases.iter().filter_map(|case| response_case(context, case));
     let keyed = changed.map(|changed| ((changed.case.target(), changed.case.is_slower()), changed));

@@ -55,6 +55,17 @@ impl AmountChange {
         self.short() + as_much
     }
 
+    /// Returns the change of a duration: `24% longer`, `2.40x as long`.
+    pub(crate) fn duration_text(&self) -> String {
+        if self.is_multiple() {
+            self.short() + " as long"
+        } else if self.ratio < 1.0 {
+            format!("{} shorter", percents_less(self.ratio))
+        } else {
+            format!("{} longer", percents_more(self.ratio))
+        }
+    }
+
     /// Returns the word between the amount and the base: `24% more CPU than a`, `2.40x as much CPU
     /// as a`.
     pub(crate) fn than(&self) -> &'static str {
@@ -121,6 +132,9 @@ mod tests {
             assert_eq!(AmountChange::new(ratio, None).text(), text);
         }
         assert_eq!(AmountChange::new(2.4, None).short(), "2.40x");
+        assert_eq!(AmountChange::new(0.6, None).duration_text(), "40% shorter");
+        assert_eq!(AmountChange::new(1.24, None).duration_text(), "24% longer");
+        assert_eq!(AmountChange::new(2.4, None).duration_text(), "2.40x as long");
         assert_eq!(AmountChange::new(2.4, None).than(), "as");
         assert_eq!(AmountChange::new(0.4, None).than(), "than");
     }

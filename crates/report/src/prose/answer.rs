@@ -409,7 +409,7 @@ impl<'a> AnswerWriter<'a> {
 
         let cause = self.answer.cause?;
         let explains = match cause.kind {
-            FindingKind::Retries | FindingKind::Stall => "explain",
+            FindingKind::Retries | FindingKind::Stall | FindingKind::WriteStalls => "explain",
             _ => "explains",
         };
         Some(format!("{} {explains} {what}.", capitalized(&in_brief(cause))))

@@ -228,7 +228,7 @@ fn response_times_that_changed_head_the_answer_without_the_cpu_of_the_same_targe
     };
     assert_eq!(
         said_of(&Figures::default(), &compared, &[response, of_cpu]),
-        "b.x: 2.40x as much response time in pay at the same throughput: unexplained. No change in throughput is shown \
+        "b.x: response time 2.40x as long in pay at the same throughput: unexplained. No change in throughput is shown \
          between b.x and a.x in 1 step: it is too noisy to say. Each target has 5 repeats."
     );
 }

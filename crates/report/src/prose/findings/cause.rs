@@ -34,14 +34,14 @@ pub(crate) fn in_brief(cause: ChangeCause) -> String {
             format!("{more} seconds without progress")
         }
         FindingKind::WriteStalls => {
-            let longer = if is_slower { "for longer" } else { "less" };
-            format!("writes stalled {longer}")
+            let longer = if is_slower { "longer" } else { "shorter" };
+            format!("{longer} write stalls")
         }
         FindingKind::Handover => {
             let slower = if is_slower { "slower" } else { "faster" };
             format!("{slower} {}", part_name(cause.kind))
         }
-        FindingKind::LevelShift => "the level changed within the step".to_owned(),
+        FindingKind::LevelShift => "a change of level within the step".to_owned(),
         FindingKind::Retries if is_slower => "more retries".to_owned(),
         FindingKind::Retries => "fewer retries".to_owned(),
         FindingKind::HostBusy => "too much competition for processors to name a cause".to_owned(),
@@ -102,9 +102,8 @@ pub(super) fn headline(change: &ThroughputChange) -> String {
     }
 }
 
-/// Returns what a title says of changes without a cause: `21% more CPU per query, which explains a
-/// part` where own CPU is shown to have changed, so that it does not stand over that as
-/// `unexplained`.
+/// Returns what a title says of changes without a cause: `50% more own CPU per query, and time without
+/// a known cause` where own CPU is shown to have changed, because `unexplained` would hide that.
 pub(super) fn unexplained_headline(change: &ThroughputChange) -> String {
     let case = &change.cases[0];
     match case.own_cpu_ratio {
@@ -326,7 +325,7 @@ fn unexplained(gap: Gap, case: &CaseFacts) -> String {
             figure(2.0 * SHORT_SECONDS)
         ),
         Gap::NotShown => format!(
-            "The time per {per} shows no significant change in the same direction, so no cause is named."
+            "The mean time per {per} shows no significant change in the same direction, so no cause is named."
         ),
         Gap::NoLargePart => format!(
             "No measured part is shown to make up {} of the time {} per {per}.",

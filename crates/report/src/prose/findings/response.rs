@@ -11,12 +11,11 @@ use analysis::explain::statement::{ChangedTime, ResponseChange};
 pub(super) fn wording(response: &ResponseChange, about: &Finding) -> Wording {
     let ResponseChange { times, speed } = response;
     let leading = &times[0];
-    let amount = change_of(leading).text();
-
     let title = format!(
-        "{}: {amount} response time{} in {} at the same throughput: {}",
+        "{}: {} {} in {} at the same throughput: {}",
         about.target,
-        of_which(leading),
+        if is_mean(leading) { "response time" } else { "p99 response time" },
+        change_of(leading).duration_text(),
         place(about),
         cause::headline(speed)
     );
@@ -25,7 +24,7 @@ pub(super) fn wording(response: &ResponseChange, about: &Finding) -> Wording {
     Wording { title, sentences }
 }
 
-/// States the changed times: `With b.c, the mean response time of a transaction in pay is 2.40x as much
+/// States the changed times: `With b.c, the mean response time of a transaction in pay is 2.40x as long
 /// as with a.c (2.1x to 2.8x over 5 repeats): 12 ms instead of 5 ms; p99 is 40 ms instead of 11 ms.`
 fn times_text(response: &ResponseChange) -> String {
     let case = &response.speed.cases[0];
@@ -39,10 +38,10 @@ fn times_text(response: &ResponseChange) -> String {
     let mut text = format!(
         "With {}, the {} of a {} in {} is {} {} with {}{over}: {}",
         case.target,
-        if is_mean(leading) { "mean response time" } else { "p99 of response times" },
+        if is_mean(leading) { "mean response time" } else { "p99 response time" },
         case.operation,
         case.place,
-        change.text(),
+        change.duration_text(),
         change.than(),
         case.base,
         instead(leading)
@@ -51,11 +50,6 @@ fn times_text(response: &ResponseChange) -> String {
         text += &format!("; p99 is {}", instead(other));
     }
     text + "."
-}
-
-/// Returns ` (p99)` for a time that is not the mean.
-fn of_which(time: &ChangedTime) -> &'static str {
-    if is_mean(time) { "" } else { " (p99)" }
 }
 
 fn is_mean(time: &ChangedTime) -> bool {

@@ -106,7 +106,7 @@ fn without_work(step: &StepWitnesses) -> &'static str {
 fn function_text(function: &ChangedFunction, profiled: Option<&ProfiledFunction>) -> String {
     let name = &function.name;
     let size = figure(function.difference.abs());
-    let more = if function.difference > 0.0 { "more" } else { "less" };
+    let more = if function.difference > 0.0 { "more" } else { "fewer" };
 
     let where_from = if let Some(calls) = &function.calls {
         format!(
@@ -123,13 +123,13 @@ fn function_text(function: &ChangedFunction, profiled: Option<&ProfiledFunction>
 
     let profile = match profiled {
         Some(ProfiledFunction { is_same: true, .. }) => {
-            ", and the profile names it, too".to_owned()
+            format!("; the profile names `{name}`, too")
         }
         Some(ProfiledFunction { name, .. }) => format!("; the profile names `{name}`"),
         None => String::new(),
     };
 
-    format!("`{name}`{where_from} has {size} {more}{profile}.")
+    format!("`{name}`{where_from} executes {size} {more} instructions{profile}.")
 }
 
 /// Returns the change of work: `2.1% more work`.

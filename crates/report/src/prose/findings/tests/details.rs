@@ -156,11 +156,11 @@ fn with_conflicts_or_indexes() -> Vec<Finding> {
 
 /// Returns changes of response times at the same throughput.
 fn of_responses() -> Vec<Finding> {
-    let time = |metric, base: f64, value: f64| ChangedTime {
+    let time = |metric, [base, value]: [f64; 2], [low, high]: [f64; 2]| ChangedTime {
         metric,
         us: pair(base, value),
         ratio: value / base,
-        interval: Some(Interval { low: 2.1, high: 2.7, confidence: 0.95 }),
+        interval: Some(Interval { low, high, confidence: 0.95 }),
     };
     let response = |times: &[ChangedTime], cause| {
         let case = CaseFacts { operation: "transaction".to_owned(), ..slower("transfer") };
@@ -174,8 +174,8 @@ fn of_responses() -> Vec<Finding> {
         let statement = Statement::Response(ResponseChange { times: times.to_vec(), speed });
         finding(statement, &[slower("transfer")])
     };
-    let mean = time("response_mean", 5_000.0, 12_000.0);
-    let p99 = time("response_p99", 11_000.0, 40_300.0);
+    let mean = time("response_mean", [5_000.0, 12_000.0], [2.1, 2.7]);
+    let p99 = time("response_p99", [11_000.0, 40_300.0], [3.1, 4.2]);
     vec![
         response(&[mean, p99], part(FindingKind::Locks, Some(Detail::LocksOnData))),
         response(&[p99], Cause::Unexplained(Gap::NotShown)),
