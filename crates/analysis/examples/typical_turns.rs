@@ -11,6 +11,7 @@ mod machine;
 mod random;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::process::ExitCode;
 
 use analysis::compare::{CompareOptions, ComparedStep, THROUGHPUT, Verdict, compare};
@@ -34,6 +35,9 @@ const START_NOISE: f64 = 0.003;
 
 /// The ratio of the target in the step that changed.
 const PLANTED: f64 = 0.98;
+
+/// The turns that a checkpoint takes.
+const CHECKPOINT_TURNS: u32 = 4;
 
 /// A disturbance of the turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,13 +76,15 @@ enum Shape {
     UnlikeStarts,
     /// The starts of all steps but the first differ five times as much.
     OneStepOfEqualStarts,
+    /// Twelve steps, in each of which each target does nothing in four turns that follow each other.
+    CheckpointInEachStep,
     /// A turn has six operations, and ends with the last of them.
     LongOperations,
     /// In one repeat of three, the target does nothing in three turns of ten.
     StandsStill,
 }
 
-const SHAPES: [(&str, Shape); 19] = [
+const SHAPES: [(&str, Shape); 20] = [
     ("noise of 4 % in turns and 0.3 % in starts", Shape::Quiet),
     ("heavy tails", Shape::HeavyTails),
     ("a neighbor takes half or more of one turn in ten", Shape::Neighbor),
@@ -96,6 +102,7 @@ const SHAPES: [(&str, Shape); 19] = [
     ("each step has twice the noise of the one before", Shape::GradedSteps),
     ("the starts of one step of five differ ten times as much", Shape::UnlikeStarts),
     ("the starts of four steps of five differ five times as much", Shape::OneStepOfEqualStarts),
+    ("each of twelve steps has a checkpoint of four turns", Shape::CheckpointInEachStep),
     ("six operations in a turn", Shape::LongOperations),
     ("in one repeat of three, the target stands still in three turns of ten", Shape::StandsStill),
 ];
@@ -108,7 +115,7 @@ impl Shape {
 
     fn step_count(self) -> usize {
         match self {
-            Self::TwoUnlikeOfTwelve => 12,
+            Self::TwoUnlikeOfTwelve | Self::CheckpointInEachStep => 12,
             Self::ThreeUnlikeOf24 => 24,
             _ => 5,
         }
@@ -172,9 +179,14 @@ impl Truth {
                     let rate = 10_000.0 * ratio * (start + of_step).exp();
 
                     let is_base = target == BASE;
-                    let turns = machine.iter().enumerate().map(|(number, level)| {
-                        let own = self.disturbed(is_base, is_busy, step, random);
-                        self.turn(number as u32, rate * level.exp() * own)
+                    let checkpoint = self.checkpoint(random);
+                    let turns = machine.iter().zip(0..).map(|(level, number)| {
+                        let own = if checkpoint.contains(&number) {
+                            0.0
+                        } else {
+                            self.disturbed(is_base, is_busy, step, random)
+                        };
+                        self.turn(number, rate * level.exp() * own)
                     });
                     figures.rows.push(row(target, repeat, step, turns.collect()));
                 }
@@ -207,6 +219,14 @@ impl Truth {
             levels.push(level);
         }
         levels
+    }
+
+    /// Returns the turns of a step in which a checkpoint lets a target do nothing.
+    fn checkpoint(self, random: &mut Random) -> Range<u32> {
+        if self.shape != Shape::CheckpointInEachStep {
+            return 0..0;
+        }
+        random_turns(CHECKPOINT_TURNS, random)
     }
 
     /// Returns what happens to one target alone in a turn, as a factor of its rate.
@@ -254,6 +274,12 @@ impl Truth {
             cpu_seconds: None,
         }
     }
+}
+
+/// Returns some turns of a step that follow each other.
+fn random_turns(count: u32, random: &mut Random) -> Range<u32> {
+    let first = (random.uniform() * f64::from(TURNS - count)) as u32;
+    first..first + count
 }
 
 fn row(target: &str, repeat: u32, step: usize, turns: Vec<HalfBlock>) -> Row {
@@ -404,7 +430,11 @@ const SINGLE_STEPS: [SingleStep; 6] = [
     SingleStep { name: "starts differ four times as much", start_noise: 0.012, ..INDEPENDENT },
     SingleStep { name: "turns resemble the ones before", correlation: 0.6, ..INDEPENDENT },
     SingleStep { name: "turns make up for the ones before", correlation: -0.4, ..INDEPENDENT },
-    SingleStep { name: "a checkpoint of four turns in each step", stalled_turns: 4, ..INDEPENDENT },
+    SingleStep {
+        name: "a checkpoint of four turns in each step",
+        stalled_turns: CHECKPOINT_TURNS,
+        ..INDEPENDENT
+    },
 ];
 
 const REPEATS_OF_SINGLE_STEPS: [u32; 5] = [2, 3, 4, 6, 10];
@@ -431,13 +461,13 @@ impl SingleStep {
         // Each turn has the same variance, however much it resembles the one before.
         let own_share = (1.0 - self.correlation * self.correlation).sqrt();
         let mut noise = random.normal();
-        let stall_at = (random.uniform() * f64::from(TURNS - self.stalled_turns)) as u32;
+        let stalled = random_turns(self.stalled_turns, random);
 
         let mut turns = Vec::new();
         for number in 0..TURNS {
             noise = self.correlation * noise + own_share * random.normal();
-            let is_stalled = (stall_at..stall_at + self.stalled_turns).contains(&number);
-            let rate = if is_stalled { 0.0 } else { rate * (TURN_NOISE * noise).exp() };
+            let rate =
+                if stalled.contains(&number) { 0.0 } else { rate * (TURN_NOISE * noise).exp() };
             let operations = (rate * TURN_SECONDS).round();
             turns.push(HalfBlock {
                 block: number / 2,

@@ -1,4 +1,4 @@
-//! The noise of a comparison, as far as the others of its table know it.
+//! The noise of a comparison, and what the others of its table tell about it.
 //!
 //! Three repeats say little about the spread of their own step: among 24 comparisons, the smallest
 //! change that they show is 13 times the spread. But a target has many steps, and their spreads are
@@ -10,10 +10,9 @@
 //! by luck, the spread is moderated towards what the turns show. `docs/statistics.md` has the
 //! formulas.
 
-use std::collections::BTreeMap;
-
 use super::draft::UndecidedRow;
-use super::prior::{Prior, RepeatKey, RepeatSide, Spread, priors};
+use super::prior::{Prior, Spread, priors};
+use super::shared_noise::{RepeatKey, RepeatSide, RepeatValues};
 use super::typical::NoiseWithin;
 use super::{ModeratedSpread, Pairing, student};
 use crate::order::distinct;
@@ -22,9 +21,9 @@ use crate::order::distinct;
 /// repeats is always 1 or -1, so nobody could tell whether they share their noise.
 pub(super) const REPEATS_MIN: u32 = 3;
 
-/// The weight of what turns know about the noise of a repeat, in degrees of freedom. It is small
-/// because turns that follow each other closely are not quite independent: their error may be too
-/// large by half, and many repeats know better.
+/// The weight of what turns show about the noise of a repeat, in degrees of freedom. The weight is
+/// small because turns that follow each other closely are not quite independent: their error may be
+/// too large by half, and many repeats tell better.
 const WEIGHT_OF_TURNS: f64 = 2.0;
 
 /// The probability below which repeats do not agree by luck: turns then have an error that is too
@@ -56,7 +55,7 @@ pub(super) fn moderate_spreads(comparisons: &mut [&mut UndecidedRow]) {
 }
 
 impl UndecidedRow {
-    /// Returns what it knows about noise, to lend it to others; `None` if it knows nothing.
+    /// Returns the spread that the comparison lends to others; `None` if it tells nothing about noise.
     fn own_spread(&self) -> Option<Spread> {
         let (base_count, count) = (self.row.base_values.len(), self.row.values.len());
 
@@ -77,13 +76,13 @@ impl UndecidedRow {
         Some(Spread {
             variance,
             freedom,
-            of_turns: explained_by_turns(self.noise_within, variance, freedom),
+            turn_variance: explained_by_turns(self.noise_within, variance, freedom),
             logarithms: self.logarithms(),
         })
     }
 
     /// Returns the logarithms by which the noise of this comparison and of others is compared.
-    fn logarithms(&self) -> BTreeMap<RepeatKey, f64> {
+    fn logarithms(&self) -> RepeatValues {
         let (base, values) = (&self.row.base_values, &self.row.values);
         if self.row.pairing == Pairing::Paired {
             let pairs = values.iter().zip(base);
@@ -103,7 +102,7 @@ impl UndecidedRow {
         of_base.chain(of_target).collect()
     }
 
-    /// Moderates its error by what other comparisons know, and its own turns.
+    /// Moderates the error by what other comparisons and the step's own turns tell.
     fn moderate(&mut self, of_others: Prior) {
         let Some(estimate) = &mut self.estimate else {
             return;
@@ -113,12 +112,12 @@ impl UndecidedRow {
         };
 
         let own = estimate.spread * estimate.spread;
-        let of_turns = explained_by_turns(self.noise_within, own, freedom);
-        if of_others.freedom == 0.0 && own >= of_turns {
+        let turn_variance = explained_by_turns(self.noise_within, own, freedom);
+        if of_others.freedom == 0.0 && own >= turn_variance {
             return;
         }
 
-        let variance = moderated_variance(of_others, of_turns, own, freedom);
+        let variance = moderated_variance(of_others, turn_variance, own, freedom);
         estimate.moderate(variance, of_others.freedom);
         self.row.p_value = Some(estimate.p_value());
         self.row.moderated = Some(ModeratedSpread {
@@ -129,18 +128,18 @@ impl UndecidedRow {
     }
 }
 
-/// Returns a variance, moderated by what others know and by the variance `of_turns` that its turns
-/// show. Its repeats show `own` with some degrees of freedom.
-fn moderated_variance(of_others: Prior, of_turns: f64, own: f64, freedom: f64) -> f64 {
+/// Returns a variance, moderated by what others tell and by the variance that the step's turns show.
+/// Its repeats show `own` with some degrees of freedom.
+fn moderated_variance(of_others: Prior, turn_variance: f64, own: f64, freedom: f64) -> f64 {
     let by_others = of_others.moderate(own, freedom);
-    if own >= of_turns {
+    if own >= turn_variance {
         return by_others;
     }
 
-    // Repeats that agree better than their turns can tell do so by luck. Turns know nothing about
-    // how starts differ, so they only make a spread larger, and lend no freedom. Nor do they know
-    // whether other steps are alike, so the variance of the others keeps its own weight.
-    let by_turns = Prior { variance: of_turns, freedom: WEIGHT_OF_TURNS };
+    // Repeats that agree better than their turns can tell do so by luck. Turns tell nothing about
+    // how starts differ, so they only make a spread larger here, and lend no freedom. Nor do they
+    // tell whether other steps are alike, so the variance of the others keeps its own weight.
+    let by_turns = Prior { variance: turn_variance, freedom: WEIGHT_OF_TURNS };
     by_others.max(by_turns.moderate(own, freedom))
 }
 
@@ -148,15 +147,15 @@ fn moderated_variance(of_others: Prior, of_turns: f64, own: f64, freedom: f64) -
 /// than all of it if repeats agree by luck, and zero if not even luck explains that they agree so
 /// well.
 fn explained_by_turns(noise_within: NoiseWithin, own: f64, freedom: f64) -> f64 {
-    let of_turns = noise_within.error().map_or(0.0, |error| error * error);
-    if luck_explains(of_turns, own, freedom) { of_turns } else { 0.0 }
+    let turn_variance = noise_within.error().map_or(0.0, |error| error * error);
+    if luck_explains(turn_variance, own, freedom) { turn_variance } else { 0.0 }
 }
 
 /// Returns whether luck explains that repeats show the variance `own`, with some degrees of freedom,
-/// where their turns show `of_turns`.
-fn luck_explains(of_turns: f64, own: f64, freedom: f64) -> bool {
+/// where their turns show `turn_variance`.
+fn luck_explains(turn_variance: f64, own: f64, freedom: f64) -> bool {
     // Turns have so many degrees of freedom that more would change nothing.
-    student::f_tail(of_turns / own, [Prior::FREEDOM_MAX, freedom]) >= LUCK_LEVEL
+    student::f_tail(turn_variance / own, [Prior::FREEDOM_MAX, freedom]) >= LUCK_LEVEL
 }
 
 #[cfg(test)]
@@ -169,7 +168,7 @@ mod tests {
         assert!((moderated_variance(nothing, 4.0, 1.0, 2.0) - 10.0 / 4.0).abs() < 1e-12);
         assert_eq!(moderated_variance(nothing, 4.0, 5.0, 2.0), 5.0);
 
-        // Others may know more than the turns do.
+        // Others may tell more than the turns do.
         let of_others = Prior { variance: 9.0, freedom: 8.0 };
         assert_eq!(moderated_variance(of_others, 4.0, 1.0, 2.0), of_others.moderate(1.0, 2.0));
     }
@@ -192,7 +191,7 @@ mod tests {
     /// Of a chi-squared distribution with 4 degrees of freedom, 0.1 % is below 0.0908 (Abramowitz and
     /// Stegun, table 26.8, has it for 99.9 %).
     #[test]
-    fn repeats_that_agree_too_well_for_luck_tell_that_the_error_of_turns_is_too_large() {
+    fn repeats_that_agree_too_well_for_luck_tell_that_the_error_turn_variance_is_too_large() {
         assert!(!luck_explains(1.0, 0.9 * 0.0908 / 4.0, 4.0));
         assert!(luck_explains(1.0, 1.1 * 0.0908 / 4.0, 4.0));
     }

@@ -57,6 +57,7 @@ mod profile;
 mod reason;
 mod requirement;
 mod samples;
+mod shared_noise;
 pub(crate) mod student;
 mod system_calls;
 mod trigamma;

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! own variances, less what turns explain ──► how much do starts differ? ──► the prior's variance
-//!            how much do the rest differ? ──► the prior's freedom
+//!       how much do the remainders differ? ──► the prior's freedom
 //!           are their repeats independent? ──► at most this much freedom
 //! ```
 //!
-//! The turns of a step know a part of its noise: how much the ratio of one repeat would differ if
+//! The turns of a step show a part of its noise: how much the ratio of one repeat would differ if
 //! only its turns were measured again. Starts differ by more than that, often in all steps alike. So
 //! the prior's variance of a step is what its turns explain, and a part that all steps have in
 //! common; or, where the spreads are alike whatever turns say, their geometric mean.
@@ -16,20 +16,15 @@
 //! noisy neighbor, ten spreads are one spread seen ten times: then nothing is borrowed, however alike
 //! they look. `docs/statistics.md` has the formulas.
 
-use std::collections::BTreeMap;
-
 use statrs::function::gamma::digamma;
 
 use super::mean::{mean, variance};
+use super::shared_noise::{RepeatValues, independent_count};
+use super::student;
 use super::trigamma::{inverse_trigamma, trigamma};
-use super::{Sample, student};
-use crate::order::distinct;
 
 /// The fewest spreads from which a prior is estimated.
 const SPREADS_MIN: usize = 4;
-
-/// The fewest degrees of freedom of a correlation.
-const CORRELATION_FREEDOM_MIN: usize = 2;
 
 /// From this many spreads on, the widest tenth is checked for wild ones.
 const SPREADS_WITH_WILD: usize = 8;
@@ -37,12 +32,12 @@ const SPREADS_WITH_WILD: usize = 8;
 /// The probability, over all spreads, of calling wild a spread that follows the prior.
 const WILD_LEVEL: f64 = 0.01;
 
-/// The variance of a comparison, as far as others know it than its own repeats.
+/// What the other steps tell about the variance of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Prior {
-    /// The variance of the logarithm of one repeat's ratio.
+    /// The expected variance of the logarithm of one repeat's ratio.
     pub variance: f64,
-    /// The degrees of freedom of the variance.
+    /// The degrees of freedom that the expectation is worth.
     pub freedom: f64,
 }
 
@@ -56,35 +51,6 @@ impl Prior {
     }
 }
 
-/// The way in which the spreads of steps are like each other.
-#[derive(Clone, Copy, PartialEq)]
-enum Likeness {
-    /// All of a spread has the same size in each step.
-    Whole,
-    /// What the turns of a step don't explain has the same size in each step.
-    BeyondTurns,
-}
-
-/// A value of a comparison whose noise may be that of others too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RepeatKey {
-    side: RepeatSide,
-    run: usize,
-    repeat: u32,
-}
-
-/// The side of a comparison that a value belongs to. The ratio of a pair belongs to both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum RepeatSide {
-    Both,
-    Base,
-    Target,
-}
-
-impl RepeatSide {
-    const ALL: [Self; 3] = [Self::Both, Self::Base, Self::Target];
-}
-
 /// The spread of one comparison.
 #[derive(Clone, Debug)]
 pub(super) struct Spread {
@@ -94,32 +60,59 @@ pub(super) struct Spread {
     pub freedom: f64,
     /// The part of the variance that the step's turns explain; zero if it took no turns, or if its
     /// repeats contradict them.
-    pub of_turns: f64,
+    pub turn_variance: f64,
     /// The logarithm of each repeat's ratio, or of each value of both sides.
-    pub logarithms: BTreeMap<RepeatKey, f64>,
+    pub logarithms: RepeatValues,
 }
 
-impl RepeatKey {
-    /// Returns the key of a value on a side.
-    pub fn of(side: RepeatSide, sample: &Sample) -> Self {
-        Self { side, run: sample.run, repeat: sample.repeat }
+/// The way in which the spreads of steps are like each other.
+#[derive(Clone, Copy, PartialEq)]
+enum Likeness {
+    /// All of a spread has the same size in each step.
+    Whole,
+    /// What the turns of a step don't explain has the same size in each step.
+    BeyondTurns,
+}
+
+impl Spread {
+    /// Returns the logarithm of the variance, corrected so that its expectation is the logarithm
+    /// of the true variance (Smyth 2004, section 6.2).
+    fn log_variance(&self) -> f64 {
+        let half_freedom = self.freedom / 2.0;
+        self.variance.ln() - digamma(half_freedom) + half_freedom.ln()
+    }
+
+    /// Returns the part of the variance that is particular to this step.
+    fn own_part(&self, likeness: Likeness) -> f64 {
+        match likeness {
+            Likeness::Whole => 0.0,
+            Likeness::BeyondTurns => self.turn_variance,
+        }
+    }
+
+    /// Returns the logarithm of variance / expectation, where one expects the part of this step and
+    /// the common part.
+    fn log_excess(&self, likeness: Likeness, common_part: f64) -> f64 {
+        self.log_variance() - (self.own_part(likeness) + common_part).ln()
     }
 }
 
 /// Returns the prior of each spread, in their order; `None` for those that borrow nothing.
 ///
-/// Each step borrows from those that are like it in the way in which they know more about it. Steps
-/// whose turns explain nothing are like others in all of their spread only.
+/// Each step borrows under the likeness that gives its prior more degrees of freedom. A step whose
+/// turns explain nothing is only like others in its whole spread.
 pub(super) fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
     let all: Vec<&Spread> = spreads.iter().collect();
-    let mut priors = priors_of_like(&all, Likeness::Whole);
+    let mut priors = priors_by(Likeness::Whole, &all);
 
-    let with_turns: Vec<usize> =
-        (0..spreads.len()).filter(|&index| spreads[index].of_turns > 0.0).collect();
-    let of_turns: Vec<&Spread> = with_turns.iter().map(|&index| &spreads[index]).collect();
-    let beyond_turns = priors_of_like(&of_turns, Likeness::BeyondTurns);
+    let mut with_turns: Vec<usize> = (0..spreads.len()).collect();
+    with_turns.retain(|&index| spreads[index].turn_variance > 0.0);
+    let explained: Vec<&Spread> = with_turns.iter().map(|&index| &spreads[index]).collect();
+    let beyond_turns = priors_by(Likeness::BeyondTurns, &explained);
+
+    let freedom = |prior: Option<Prior>| prior.map_or(0.0, |prior| prior.freedom);
     for (index, prior) in with_turns.into_iter().zip(beyond_turns) {
-        let freedom = |prior: Option<Prior>| prior.map_or(0.0, |prior| prior.freedom);
+        // If both are worth as much, turns say more about this step.
         if freedom(prior) >= freedom(priors[index]) {
             priors[index] = prior;
         }
@@ -127,179 +120,113 @@ pub(super) fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
     priors
 }
 
-/// Returns the prior of each of these spreads, which are like each other, in their order.
-fn priors_of_like(spreads: &[&Spread], likeness: Likeness) -> Vec<Option<Prior>> {
+/// Returns the prior of each spread under one likeness, in their order.
+fn priors_by(likeness: Likeness, spreads: &[&Spread]) -> Vec<Option<Prior>> {
     let mut priors = vec![None; spreads.len()];
     if spreads.len() < SPREADS_MIN {
         return priors;
     }
 
-    let of_starts = variance_of_starts(spreads, likeness);
-    let unexplained = |index: usize| spreads[index].unexplained(likeness, of_starts);
-    let mut order: Vec<usize> = (0..spreads.len()).collect();
-    order.sort_by(|&a, &b| unexplained(a).total_cmp(&unexplained(b)));
-    let sorted: Vec<&Spread> = order.iter().map(|&index| spreads[index]).collect();
-    let like = without_wild(&sorted, likeness);
-
-    let common = fit(like, likeness, Caution::Careful);
-
-    // Spreads that depend on each other confirm each other less than they seem to.
-    let freedom = mean(&sorted.iter().map(|spread| spread.freedom).collect::<Vec<f64>>());
-    let others = independent_count(&sorted) - 1.0;
-    let borrowed_freedom = common.freedom.min(freedom * others);
-    if borrowed_freedom <= 0.0 {
+    let like = without_wild(likeness, spreads);
+    let of_like: Vec<&Spread> = like.iter().map(|&index| spreads[index]).collect();
+    let noise = CommonNoise::fit(likeness, &of_like, Caution::Careful);
+    let freedom = noise.freedom.min(freedom_of_others(spreads));
+    if freedom <= 0.0 {
         return priors;
     }
 
     // A wild spread is not one of those that the prior describes. And no step has less noise than
     // its turns, whatever the others have.
-    for &index in &order[..like.len()] {
-        let variance = common.variance_of(spreads[index]).max(spreads[index].of_turns);
-        priors[index] = Some(Prior { variance, freedom: borrowed_freedom });
+    for index in like {
+        let variance = noise.expected(spreads[index]).max(spreads[index].turn_variance);
+        priors[index] = Some(Prior { variance, freedom });
     }
     priors
 }
 
-impl Spread {
-    /// Returns the logarithm of the variance, corrected so that its expectation is the logarithm
-    /// of the true variance (Smyth 2004, section 6.2).
-    fn log_variance(&self) -> f64 {
-        let half = self.freedom / 2.0;
-        self.variance.ln() - digamma(half) + half.ln()
-    }
-
-    /// Returns the part of its variance in which it is not like the others.
-    fn explained(&self, likeness: Likeness) -> f64 {
-        match likeness {
-            Likeness::Whole => 0.0,
-            Likeness::BeyondTurns => self.of_turns,
-        }
-    }
-
-    /// Returns the logarithm of how much larger the variance is than what explains it, with that of
-    /// starts.
-    fn unexplained(&self, likeness: Likeness, of_starts: f64) -> f64 {
-        self.log_variance() - (self.explained(likeness) + of_starts).ln()
-    }
-
-    /// Returns how dependent its repeats are on those of another spread: the squared correlation
-    /// over the repeats that both have, less what chance alone makes of independent ones. `None`
-    /// if both have too few to say anything.
-    fn dependence(&self, other: &Self) -> Option<f64> {
-        let common: Vec<RepeatKey> = self
-            .logarithms
-            .keys()
-            .filter(|key| other.logarithms.contains_key(key))
-            .copied()
-            .collect();
-        let sides = distinct(common.iter().map(|key| key.side)).len();
-        let freedom = common.len().saturating_sub(sides);
-        if freedom < CORRELATION_FREEDOM_MIN {
-            return None;
-        }
-
-        let own = centered(&self.logarithms, &common);
-        let others = centered(&other.logarithms, &common);
-        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        let (own_square, other_square) = (product(&own, &own), product(&others, &others));
-        if own_square <= 0.0 || other_square <= 0.0 {
-            return None;
-        }
-
-        let squared = product(&own, &others).powi(2) / (own_square * other_square);
-        let by_chance = 1.0 / freedom as f64;
-        Some((squared.min(1.0) - by_chance) / (1.0 - by_chance))
-    }
-}
-
-/// Returns the logarithms of these repeats, relative to their mean on each side.
-fn centered(logarithms: &BTreeMap<RepeatKey, f64>, repeats: &[RepeatKey]) -> Vec<f64> {
-    let mut centered: Vec<f64> = repeats.iter().map(|repeat| logarithms[repeat]).collect();
-    for side in RepeatSide::ALL {
-        let mut places: Vec<usize> = (0..repeats.len()).collect();
-        places.retain(|&place| repeats[place].side == side);
-
-        let values: Vec<f64> = places.iter().map(|&place| centered[place]).collect();
-        let center = mean(&values);
-        for place in places {
-            centered[place] -= center;
-        }
-    }
-    centered
+/// Returns the most degrees of freedom that other spreads can lend one of these. Those that depend on
+/// each other confirm each other less than they seem to.
+fn freedom_of_others(spreads: &[&Spread]) -> f64 {
+    let each: Vec<f64> = spreads.iter().map(|spread| spread.freedom).collect();
+    let repeats: Vec<&RepeatValues> = spreads.iter().map(|spread| &spread.logarithms).collect();
+    mean(&each) * (independent_count(&repeats) - 1.0)
 }
 
 /// The noise that spreads have in common.
-struct Common {
+struct CommonNoise {
     likeness: Likeness,
-    /// The variance by which starts differ, beyond what turns explain.
-    of_starts: f64,
-    /// The factor of the variances that is typical of these spreads.
+    /// The part of the variance that is the same in all steps: all of it, or that by which starts
+    /// differ beyond what turns explain.
+    common_part: f64,
+    /// The factor of each expected variance; 1 if the estimate is careful.
     scale: f64,
-    /// The degrees of freedom of such a variance; few if spreads differ in ways that nothing
+    /// The degrees of freedom of an expected variance; few if spreads differ in ways that nothing
     /// explains.
     freedom: f64,
-}
-
-impl Common {
-    /// Returns the variance that the others expect of a spread.
-    fn variance_of(&self, spread: &Spread) -> f64 {
-        self.scale * (spread.explained(self.likeness) + self.of_starts)
-    }
 }
 
 /// The caution of an estimate about its own uncertainty.
 #[derive(Clone, Copy, PartialEq)]
 enum Caution {
-    /// The estimate is the most likely value.
+    /// The estimate is the most likely value, to test whether a spread is one of the others.
     Likely,
-    /// The estimate assumes that spreads differ more, by one standard error, and that the typical
-    /// variance is their geometric mean, which is above the most likely value, or what turns
-    /// explain if that is more.
+    /// The estimate is for lending: it assumes that spreads differ more, by one standard error, and
+    /// that the typical variance is their geometric mean, which is above the most likely value.
     Careful,
 }
 
-/// Returns what spreads have in common, by the mean and the variance of their logarithms (Smyth
-/// 2004, section 6.2), after subtracting what their turns and the common variance of starts
-/// explain. The part of this variance that chance does not explain belongs to the prior.
-fn fit(spreads: &[&Spread], likeness: Likeness, caution: Caution) -> Common {
-    let of_starts = variance_of_starts(spreads, likeness);
-    let logs: Vec<f64> =
-        spreads.iter().map(|spread| spread.unexplained(likeness, of_starts)).collect();
-    let by_chance: Vec<f64> = spreads.iter().map(|spread| trigamma(spread.freedom / 2.0)).collect();
-    let (center, by_chance) = (mean(&logs), mean(&by_chance));
+impl CommonNoise {
+    /// Estimates the noise by the mean and the variance of the spreads' logarithms (Smyth 2004,
+    /// section 6.2), after subtracting what is expected of each. The part of this variance that
+    /// chance does not explain belongs to the prior.
+    fn fit(likeness: Likeness, spreads: &[&Spread], caution: Caution) -> Self {
+        let common_part = common_part(likeness, spreads);
+        let excess: Vec<f64> =
+            spreads.iter().map(|spread| spread.log_excess(likeness, common_part)).collect();
+        let chance_of_each: Vec<f64> =
+            spreads.iter().map(|spread| trigamma(spread.freedom / 2.0)).collect();
+        let by_chance = mean(&chance_of_each);
 
-    let mut measured = variance(&logs);
-    if caution == Caution::Careful {
-        // What would be the standard error of the variance of normal values.
-        let error = (2.0 / (logs.len() as f64 - 1.0)).sqrt();
-        measured = measured.max(by_chance) * (1.0 + error);
+        let mut measured = variance(&excess);
+        if caution == Caution::Careful {
+            // The relative standard error of a variance, as if the logarithms were normal.
+            let error = (2.0 / (excess.len() as f64 - 1.0)).sqrt();
+            measured = measured.max(by_chance) * (1.0 + error);
+        }
+
+        // Spreads that differ no more than by chance have a prior of infinite freedom.
+        let half_freedom = inverse_trigamma(measured - by_chance).min(Prior::FREEDOM_MAX / 2.0);
+        let log_scale = match caution {
+            Caution::Likely => mean(&excess) + digamma(half_freedom) - half_freedom.ln(),
+            // The most likely scale is below 1, and too small a variance for the widest steps.
+            Caution::Careful => 0.0,
+        };
+        Self { likeness, common_part, scale: log_scale.exp(), freedom: 2.0 * half_freedom }
     }
 
-    let half = inverse_trigamma(measured - by_chance).min(Prior::FREEDOM_MAX / 2.0);
-    let log_scale = match caution {
-        Caution::Likely => center + digamma(half) - half.ln(),
-        // The widest steps of a table whose spreads differ would borrow too much from the others.
-        Caution::Careful => 0.0,
-    };
-    Common { likeness, of_starts, scale: log_scale.exp(), freedom: 2.0 * half }
+    /// Returns the variance that the others lead one to expect of a spread.
+    fn expected(&self, spread: &Spread) -> f64 {
+        self.scale * (spread.own_part(self.likeness) + self.common_part)
+    }
 }
 
-/// Returns the variance by which starts differ in all steps alike: the one with which the geometric
-/// mean of the variances is that of what turns and starts explain; zero if turns alone explain more.
-fn variance_of_starts(spreads: &[&Spread], likeness: Likeness) -> f64 {
-    let logs: Vec<f64> = spreads.iter().map(|spread| spread.log_variance()).collect();
-    let is_too_small = |of_starts: f64| {
-        let unexplained = spreads.iter().map(|spread| spread.unexplained(likeness, of_starts));
-        unexplained.sum::<f64>() > 0.0
+/// Returns the part of the variance that is the same in all steps: with it, the geometric mean of the
+/// variances is that of the expected ones. Zero if the steps' own parts alone are more.
+fn common_part(likeness: Likeness, spreads: &[&Spread]) -> f64 {
+    let is_too_small = |common_part: f64| {
+        let excess = spreads.iter().map(|spread| spread.log_excess(likeness, common_part));
+        excess.sum::<f64>() > 0.0
     };
 
+    // Without parts of their own, spreads exceed an expectation of zero infinitely.
     if !is_too_small(0.0) {
         return 0.0;
     }
 
-    // With the largest variance, too much is explained. Halving an interval of floating-point
+    // The largest variance is more than any common part. Halving an interval of floating-point
     // numbers ends when nothing is between its ends.
-    let (mut low, mut high) = (0.0, logs.iter().copied().fold(f64::MIN, f64::max).exp());
+    let largest = spreads.iter().map(|spread| spread.log_variance()).fold(f64::MIN, f64::max);
+    let (mut low, mut high) = (0.0, largest.exp());
     loop {
         let middle = 0.5 * (low + high);
         if middle <= low || middle >= high {
@@ -314,69 +241,55 @@ fn variance_of_starts(spreads: &[&Spread], likeness: Likeness) -> f64 {
     }
 }
 
-/// Returns the spreads, sorted by how much of them is unexplained, without the widest ones that the
-/// prior of the others can't explain: one wild repeat must not make the whole table's prior
-/// worthless.
-fn without_wild<'s, 'a>(spreads: &'s [&'a Spread], likeness: Likeness) -> &'s [&'a Spread] {
+/// Returns the indexes of all spreads but the wild ones: the widest ones, if the others can't explain
+/// them. One wild repeat must not make the whole table's prior worthless.
+fn without_wild(likeness: Likeness, spreads: &[&Spread]) -> Vec<usize> {
+    // Good enough for their order, although wild spreads have a part in it.
+    let common_part = common_part(likeness, spreads);
+    let excess = |index: usize| spreads[index].log_excess(likeness, common_part);
+    let mut like: Vec<usize> = (0..spreads.len()).collect();
+    like.sort_by(|&a, &b| excess(a).total_cmp(&excess(b)));
+
     let count = spreads.len();
     let wild_max = if count < SPREADS_WITH_WILD { 0 } else { (count / 10).max(1) };
-    let mut like = spreads;
-
     for _ in 0..wild_max {
-        let Some((widest, others)) = like.split_last() else {
+        let Some((&widest, others)) = like.split_last() else {
             break;
         };
 
-        let common = fit(others, likeness, Caution::Likely);
-        let ratio = widest.variance / common.variance_of(widest);
-        let by_chance = student::f_tail(ratio, [widest.freedom, common.freedom]);
+        let others: Vec<&Spread> = others.iter().map(|&index| spreads[index]).collect();
+        let noise = CommonNoise::fit(likeness, &others, Caution::Likely);
+        let widest = spreads[widest];
+        let ratio = widest.variance / noise.expected(widest);
+        let by_chance = student::f_tail(ratio, [widest.freedom, noise.freedom]);
+        // The widest of all is tested, so each of them has a chance to be called wild (Bonferroni).
         if by_chance * count as f64 >= WILD_LEVEL {
             break;
         }
 
-        like = others;
+        like.pop();
     }
     like
-}
-
-/// Returns the number of independent spreads that say as much about a common variance as these:
-/// all of them if their repeats are independent, 1 if they are the same noise.
-///
-/// The variance of a mean of m variances is that of `m² / Σ ρ²` independent ones, where the sum is
-/// over all pairs of them, each with itself included.
-fn independent_count(spreads: &[&Spread]) -> f64 {
-    let mut dependences = Vec::new();
-    for (index, spread) in spreads.iter().enumerate() {
-        for other in &spreads[..index] {
-            // Without common repeats nothing is known, which is no sign of independence.
-            dependences.push(spread.dependence(other).unwrap_or(1.0));
-        }
-    }
-    if dependences.is_empty() {
-        return 1.0;
-    }
-
-    let count = spreads.len() as f64;
-    let shared = mean(&dependences).clamp(0.0, 1.0);
-    count / (1.0 + (count - 1.0) * shared)
 }
 
 #[cfg(test)]
 mod tests {
     use words::Random;
 
+    use crate::compare::shared_noise::{RepeatKey, RepeatSide};
+
     use super::*;
 
     /// Returns the spread of pairs with these logarithms of ratios.
     fn spread(ratios: &[f64]) -> Spread {
-        let mut logarithms = BTreeMap::new();
+        let mut logarithms = RepeatValues::new();
         for (repeat, ratio) in (1..).zip(ratios) {
             logarithms.insert(RepeatKey { side: RepeatSide::Both, run: 0, repeat }, *ratio);
         }
         Spread {
             variance: variance(ratios),
             freedom: ratios.len() as f64 - 1.0,
-            of_turns: 0.0,
+            turn_variance: 0.0,
             logarithms,
         }
     }
@@ -424,26 +337,26 @@ mod tests {
                 // So that the corrected logarithm is that of the sum.
                 let bias = (spread.log_variance() - spread.variance.ln()).exp();
                 spread.variance = (of_turns + 3.0) / bias;
-                spread.of_turns = of_turns;
+                spread.turn_variance = of_turns;
                 spread
             })
             .collect();
         let spreads: Vec<&Spread> = spreads.iter().collect();
-        assert!((variance_of_starts(&spreads, Likeness::BeyondTurns) - 3.0).abs() < 1e-9);
-        assert!(variance_of_starts(&spreads[..1], Likeness::BeyondTurns) > 2.9);
+        assert!((common_part(Likeness::BeyondTurns, &spreads) - 3.0).abs() < 1e-9);
+        assert!(common_part(Likeness::BeyondTurns, &spreads[..1]) > 2.9);
 
-        let common = fit(&spreads, Likeness::BeyondTurns, Caution::Careful);
-        assert!((common.variance_of(spreads[4]) - 19.0).abs() < 1e-8);
+        let common = CommonNoise::fit(Likeness::BeyondTurns, &spreads, Caution::Careful);
+        assert!((common.expected(spreads[4]) - 19.0).abs() < 1e-8);
     }
 
     #[test]
     fn turns_that_explain_more_than_all_leave_nothing_to_starts() {
         let mut lucky = spread(&[1.0, 2.0, 3.0]);
-        lucky.of_turns = 100.0;
+        lucky.turn_variance = 100.0;
         let spreads = [&lucky; 5];
-        assert_eq!(variance_of_starts(&spreads, Likeness::BeyondTurns), 0.0);
+        assert_eq!(common_part(Likeness::BeyondTurns, &spreads), 0.0);
         assert_eq!(
-            fit(&spreads, Likeness::BeyondTurns, Caution::Careful).variance_of(&lucky),
+            CommonNoise::fit(Likeness::BeyondTurns, &spreads, Caution::Careful).expected(&lucky),
             100.0
         );
     }
@@ -455,7 +368,7 @@ mod tests {
             .map(|step| {
                 let size = if step == 0 { 0.01 } else { 0.1 };
                 let mut spread = spread(&[0; 5].map(|_| size * normal(&mut random)));
-                spread.of_turns = size * size;
+                spread.turn_variance = size * size;
                 spread
             })
             .collect();
@@ -473,7 +386,7 @@ mod tests {
 
         let mut mixed = alike;
         for spread in &mut mixed[..3] {
-            spread.of_turns = 1e-6;
+            spread.turn_variance = 1e-6;
         }
         // Three steps with turns are too few to lend each other anything by them.
         assert!(priors(&mixed).iter().all(|prior| *prior == Some(of_all)));
@@ -484,7 +397,7 @@ mod tests {
         let mut spreads = table(12, 5, 0.01, 0.0, 1);
         let alike = priors(&spreads)[0].expect("a prior");
         for (index, spread) in spreads.iter_mut().enumerate() {
-            spread.of_turns = if index % 2 == 0 { 1e-6 } else { 25e-4 };
+            spread.turn_variance = if index % 2 == 0 { 1e-6 } else { 25e-4 };
         }
 
         let priors = priors(&spreads);
