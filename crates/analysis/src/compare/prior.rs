@@ -32,10 +32,10 @@ const SPREADS_WITH_WILD: usize = 8;
 /// The probability, over all spreads, of calling wild a spread that follows the prior.
 const WILD_LEVEL: f64 = 0.01;
 
-/// What the other steps tell about the variance of a comparison.
+/// The variance of a comparison that the other steps lead one to expect.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Prior {
-    /// The expected variance of the logarithm of one repeat's ratio.
+    /// The variance of the logarithm of one repeat's ratio.
     pub variance: f64,
     /// The degrees of freedom that the expectation is worth.
     pub freedom: f64,
@@ -70,7 +70,7 @@ pub(super) struct Spread {
 enum Likeness {
     /// All of a spread has the same size in each step.
     Whole,
-    /// What the turns of a step don't explain has the same size in each step.
+    /// The part of a spread that turns don't explain has the same size in each step.
     BeyondTurns,
 }
 
