@@ -1,6 +1,7 @@
 //! Judges a trial by the figures of its run.
 
 use super::{Finding, Link, TrialResult};
+use crate::compare::equality::is_within;
 use crate::compare::{CompareOptions, Compared, ComparedStep, WORK, compare};
 use crate::figures::{Figures, Looks};
 
@@ -93,21 +94,18 @@ fn of_repeats(row: &ComparedStep, judgement: &Judgement<'_>) -> Link {
         return Link { ratio: row.ratio, interval: None, finding: Finding::Undecided };
     };
 
-    let (low, high) = (interval.low, interval.high);
-    let is_within = |change: f64| low >= 1.0 / (1.0 + change) && high <= 1.0 + change;
-    let includes_1 = low <= 1.0 && high >= 1.0;
-
-    let finding = if is_within(judgement.least) {
+    let includes_1 = interval.low <= 1.0 && interval.high >= 1.0;
+    let finding = if is_within(interval, judgement.least) {
         Finding::Same
     } else if !includes_1 {
         Finding::Differs
-    } else if is_within(judgement.threshold) {
+    } else if is_within(interval, judgement.threshold) {
         Finding::Same
     } else {
         Finding::Undecided
     };
 
-    Link { ratio: row.ratio, interval: Some([low, high]), finding }
+    Link { ratio: row.ratio, interval: Some([interval.low, interval.high]), finding }
 }
 
 /// Returns the comparison of work. Its interval reaches as far as a change would have to, to be

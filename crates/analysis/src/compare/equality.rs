@@ -25,7 +25,7 @@ pub(super) fn interval(estimate: &Estimate) -> Interval {
 ///
 /// The bounds are equally far from 1 on logarithms, so that two targets are equal whichever of them
 /// is the base. With an effect of 1, half and double are the bounds.
-pub(super) fn is_within(interval: Interval, effect: f64) -> bool {
+pub(crate) fn is_within(interval: Interval, effect: f64) -> bool {
     interval.low >= 1.0 / (1.0 + effect) && interval.high <= 1.0 + effect
 }
 

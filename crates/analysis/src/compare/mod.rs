@@ -37,7 +37,7 @@ mod difference;
 mod draft;
 mod drift;
 mod effects;
-mod equality;
+pub(crate) mod equality;
 mod estimate;
 pub(crate) mod family;
 mod gate;

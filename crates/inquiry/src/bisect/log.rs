@@ -21,6 +21,9 @@ pub(super) struct Log {
     pub unusable: BTreeMap<usize, String>,
 }
 
+/// The least change that counts, where nothing is asked about its size.
+const LEAST_CHANGE: f64 = 0.03;
+
 /// The question of a bisection.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Question {
@@ -34,6 +37,13 @@ pub(super) struct Question {
     pub threshold: Option<f64>,
     pub explores: bool,
     pub repeats_max: u32,
+}
+
+impl Question {
+    /// Returns the least change that counts: a smaller one is none.
+    pub fn least(&self) -> f64 {
+        self.threshold.unwrap_or(LEAST_CHANGE)
+    }
 }
 
 /// A version that may be measured.

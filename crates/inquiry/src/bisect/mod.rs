@@ -35,9 +35,6 @@ pub use self::candidates::Candidates;
 /// The file with the chart of the candidates, in the directory of a search.
 const DRAWING: &str = "bisect.svg";
 
-/// The smallest change to find, where nothing is known about its size.
-const THRESHOLD_MIN: f64 = 0.03;
-
 /// A change to search for.
 #[derive(Clone, Debug)]
 pub struct BisectRequest {
@@ -235,7 +232,6 @@ impl<'a> Bisection<'a> {
             steps: steps_until(&self.plan, &question.step),
             workload: self.plan.variants[0].workload.name(),
             threshold: self.threshold(),
-            least: question.threshold.unwrap_or(THRESHOLD_MIN),
         };
         let limits = TrialLimits {
             repeats_max: question.repeats_max,
@@ -256,7 +252,8 @@ impl<'a> Bisection<'a> {
 
     /// Returns the smallest change to find.
     fn threshold(&self) -> f64 {
-        if let Some(given) = self.opened.log.question.threshold {
+        let question = &self.opened.log.question;
+        if let Some(given) = question.threshold {
             return given;
         }
 
@@ -264,7 +261,8 @@ impl<'a> Bisection<'a> {
         let ends =
             self.opened.log.trials.iter().find(|logged| logged.trial.kind == TrialKind::Ends);
         let result = ends.and_then(|logged| logged.result.as_ref());
-        result.map_or(THRESHOLD_MIN, |result| result.links[0].threshold_between(THRESHOLD_MIN))
+        let least = question.least();
+        result.map_or(least, |result| result.links[0].threshold_between(least))
     }
 
     fn add(&mut self, trial: &Trial, result: TrialResult) -> anyhow::Result<()> {

@@ -29,8 +29,6 @@ pub(super) struct Measuring<'a> {
     pub workload: &'a str,
     /// The smallest change to find.
     pub threshold: f64,
-    /// A change that is smaller is none.
-    pub least: f64,
 }
 
 impl Measurement for Measuring<'_> {
@@ -137,7 +135,7 @@ impl Measuring<'_> {
             targets: &targets,
             level: self.trial.level,
             threshold: self.threshold,
-            least: self.least,
+            least: self.question.least(),
         };
         judge(figures, &judgement)
     }
