@@ -2,7 +2,7 @@
 
 use super::case::{Case, Pair};
 use super::conflicts::{ConflictCount, changed_conflicts};
-use super::thresholds::HIDDEN_CHANGE;
+use super::thresholds::hidden_change;
 use crate::compare::{Interval, NamedFunction, OWN_CPU, StateDifference};
 
 /// A compared step of a target, without its rows.
@@ -109,13 +109,11 @@ impl Case<'_> {
         }
     }
 
-    /// Returns own CPU over the base's, if its verdict is a change in the direction of an operation's
-    /// time, by [`HIDDEN_CHANGE`] or more.
+    /// Returns own CPU over the base's, if it is shown to have changed in the direction of an operation's
+    /// time, by enough to be named.
     pub(super) fn shown_own_cpu_ratio(&self) -> Option<f64> {
-        let cost = self.of_metric(OWN_CPU)?;
-        let ratio = cost.ratio.filter(|_| cost.verdict.is_change())?;
-        let is_large = ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE;
-        (is_large && (ratio > 1.0) == self.is_slower()).then_some(ratio)
+        let ratio = hidden_change(self.of_metric(OWN_CPU)?)?;
+        ((ratio > 1.0) == self.is_slower()).then_some(ratio)
     }
 
     /// Returns the first statement whose plans differ in a line.

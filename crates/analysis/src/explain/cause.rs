@@ -5,7 +5,7 @@ use record::SettingRole;
 use super::FindingKind;
 use super::accounting::{Accounting, ChangedPart, Gap, changed_own_cpu, changed_process_cpu};
 use super::case::{Case, Pair, Side};
-use super::conflicts::{self, RetryCause};
+use super::conflicts::{self, Conflict, RetryCause};
 use super::thresholds::{
     BEGINS_FACTOR, DEVICE_OF_TIME, EXPLAINS, FSYNCS_PER_COMMIT_MIN, LEVEL_SAME, LEVELS_MAX,
     SAVED_FSYNCS_FACTOR, SAVED_FSYNCS_SHARE, STALLED_POINTS,
@@ -167,6 +167,16 @@ impl Cause {
             },
             Self::LevelShift(_) => FindingKind::LevelShift,
             Self::Unexplained(_) => FindingKind::Unexplained,
+        }
+    }
+
+    /// Returns the metric that a title with this cause names; `None` if it names none.
+    pub(super) fn named_metric(&self) -> Option<&'static str> {
+        match self {
+            Self::FsyncsPerCommit { metric, .. } => Some(metric),
+            Self::WriteStalls { .. } => Some("stall%"),
+            Self::Retries(_) => Some(Conflict::Retries.metric()),
+            _ => None,
         }
     }
 

@@ -6,7 +6,6 @@ use std::mem::discriminant;
 use super::case::{Case, Context};
 use super::cause::{Cause, diagnose};
 use super::caveats::{caveats, frequency};
-use super::conflicts::Conflict;
 use super::counters;
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
@@ -76,11 +75,8 @@ fn explanation<'a>(
 
     let mut evidence = case.evidence();
     evidence.extend(counters::largest_change(case));
-    match cause {
-        Cause::FsyncsPerCommit { metric, .. } => Evidence::mark_cause(&mut evidence, metric),
-        Cause::WriteStalls { .. } => Evidence::mark_cause(&mut evidence, "stall%"),
-        Cause::Retries(_) => Evidence::mark_cause(&mut evidence, Conflict::Retries.metric()),
-        _ => {}
+    if let Some(metric) = cause.named_metric() {
+        Evidence::mark_cause(&mut evidence, metric);
     }
 
     let is_sure = group.iter().all(|explained| is_sure(explained.case, &explained.cause));

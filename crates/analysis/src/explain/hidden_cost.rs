@@ -9,7 +9,7 @@ use super::conflicts::{Conflict, ConflictCount, changed_conflicts};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
 use super::statement::{ChangedCost, CountedCaveat, HiddenCost, Statement};
-use super::thresholds::{EXPLAINS, HIDDEN_CHANGE, READ_KB_PER_OP_MIN, READ_SIZE_FACTOR};
+use super::thresholds::{EXPLAINS, READ_KB_PER_OP_MIN, READ_SIZE_FACTOR, hidden_change};
 use crate::compare::{ComparedStep, OWN_CPU, Verdict};
 use crate::order::{grouped, sort_largest_first};
 
@@ -25,11 +25,9 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
             continue;
         };
 
-        let is_large =
-            cost.ratio.is_some_and(|ratio| ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE);
         let throughput = case.compared.verdict;
         let is_hidden = matches!(throughput, Verdict::Equal | Verdict::TooNoisy);
-        if cost.verdict.is_change() && is_large && is_hidden {
+        if hidden_change(cost).is_some() && is_hidden {
             let key = (&cost.cell.target, cost.verdict);
             hidden.push((key, (cost, case)));
         }
@@ -46,12 +44,7 @@ fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<E
     let (cost, case) = *costs.first()?;
 
     let doubts = [debt(case), cost_frequency(case, cost.ratio?.ln())];
-    let caveats = doubts.into_iter().flatten().map(|caveat| CountedCaveat {
-        caveat,
-        case: case.facts(),
-        count: 1,
-        case_count: 1,
-    });
+    let caveats = doubts.into_iter().flatten().map(|caveat| CountedCaveat::of_one(case, caveat));
 
     let fsyncs = syncs_that_begin_or_cease(case);
     let conflicts = changed_conflicts(case, cost.ratio? > 1.0);

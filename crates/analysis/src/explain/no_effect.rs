@@ -35,15 +35,18 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
     by_setting.map(|(_, group)| explanation(context.compared, group)).collect()
 }
 
-/// Returns whether a case rules out a change. Where a schedule decides the throughput, response times have to
-/// be equal as well.
+/// Returns whether a case rules out a change. Where a schedule decides the throughput, response times
+/// have to be equal as well.
 fn is_without(case: &Case<'_>) -> bool {
-    let is_equal = case.compared.verdict == Verdict::Equal;
-    let has_equal_times = || {
-        let mut times = RESPONSE_TIMES.iter();
-        times.all(|metric| case.of_metric(metric).is_some_and(|row| row.verdict == Verdict::Equal))
-    };
-    is_equal && (!case.is_scheduled() || has_equal_times())
+    if case.compared.verdict != Verdict::Equal {
+        return false;
+    }
+    if !case.is_scheduled() {
+        return true;
+    }
+
+    let mut times = RESPONSE_TIMES.iter().map(|metric| case.of_metric(metric));
+    times.all(|time| time.is_some_and(|row| row.verdict == Verdict::Equal))
 }
 
 fn explanation<'a>(compared: &Compared, group: Vec<SettingWithoutEffect<'a>>) -> Explanation<'a> {

@@ -9,10 +9,9 @@ use super::change::{is_sure, shared_difference};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
 use super::statement::{
-    CaseFacts, Cause, ChangedTime, Conflict, CountedCaveat, ResponseChange, Statement,
-    ThroughputChange,
+    CaseFacts, ChangedTime, CountedCaveat, ResponseChange, Statement, ThroughputChange,
 };
-use super::thresholds::HIDDEN_CHANGE;
+use super::thresholds::hidden_change;
 use crate::compare::{Interval, RESPONSE_TIMES, Verdict};
 use crate::order::{distinct, grouped, sort_largest_first};
 
@@ -56,10 +55,8 @@ fn response_case<'a>(context: Context<'a>, case: &Case<'a>) -> Option<ResponseCa
 /// Returns the change of a response time, if it is shown and large enough to be named.
 fn changed_time(case: &Case<'_>, metric: &'static str) -> Option<ChangedTime> {
     let row = case.of_metric(metric)?;
-    let ratio = row.ratio.filter(|_| row.verdict.is_change())?;
-    let is_large = ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE;
-    let change = ChangedTime { metric, us: case.metric(metric)?, ratio, interval: row.interval };
-    is_large.then_some(change)
+    let ratio = hidden_change(row)?;
+    Some(ChangedTime { metric, us: case.metric(metric)?, ratio, interval: row.interval })
 }
 
 fn explanation(mut group: Vec<ResponseCase<'_>>) -> Option<Explanation<'_>> {
@@ -71,15 +68,12 @@ fn explanation(mut group: Vec<ResponseCase<'_>>) -> Option<Explanation<'_>> {
     for time in times {
         Evidence::mark_cause(&mut evidence, time.metric);
     }
-    match cause {
-        Cause::FsyncsPerCommit { metric, .. } => Evidence::mark_cause(&mut evidence, metric),
-        Cause::Retries(_) => Evidence::mark_cause(&mut evidence, Conflict::Retries.metric()),
-        _ => {}
+    if let Some(metric) = cause.named_metric() {
+        Evidence::mark_cause(&mut evidence, metric);
     }
 
     let doubts = caveats(case, cause.kind()).into_iter();
-    let caveats =
-        doubts.map(|caveat| CountedCaveat { caveat, case: case.facts(), count: 1, case_count: 1 });
+    let caveats = doubts.map(|caveat| CountedCaveat::of_one(case, caveat));
 
     let speed = ThroughputChange {
         cases: group.iter().map(ResponseCase::facts).collect(),

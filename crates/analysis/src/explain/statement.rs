@@ -16,6 +16,7 @@ pub use super::thresholds::{
 };
 pub use super::witnesses::{Agreement, OtherTime, ProfiledFunction, StepWitnesses};
 
+use super::case::Case;
 use super::finding::{ChangeCause, Direction, FindingKind};
 use crate::compare::{Interval, VarianceShare};
 use crate::figures::FloorRate;
@@ -342,6 +343,13 @@ pub struct CountedCaveat {
     pub count: usize,
     /// The number of all cases of the finding.
     pub case_count: usize,
+}
+
+impl CountedCaveat {
+    /// Returns a caveat of a finding that rests on one case.
+    pub(super) fn of_one(case: &Case<'_>, caveat: Caveat) -> Self {
+        Self { caveat, case: case.facts(), count: 1, case_count: 1 }
+    }
 }
 
 impl Statement {

@@ -1,5 +1,7 @@
 //! The thresholds of the rules. Each is stated in `docs/findings.md`.
 
+use crate::compare::ComparedStep;
+
 /// Figures within this share of each other count as unchanged: background work changes them by as
 /// much.
 pub(super) const SAME: f64 = 0.10;
@@ -76,8 +78,15 @@ pub(super) const INDEX_GROWTH: f64 = 1.25;
 pub(super) const READ_SIZE_FACTOR: f64 = 2.0;
 pub(super) const READ_KB_PER_OP_MIN: f64 = 0.1;
 
-/// The least change of own CPU per operation that is a finding by itself.
-pub(super) const HIDDEN_CHANGE: f64 = 0.05;
+/// The least change of own CPU per operation, or of a response time, that is a finding by itself.
+const HIDDEN_CHANGE: f64 = 0.05;
+
+/// Returns the ratio of a comparison whose change is shown, and large enough to be a finding by itself.
+pub(super) fn hidden_change(row: &ComparedStep) -> Option<f64> {
+    let ratio = row.ratio.filter(|_| row.verdict.is_change())?;
+    let is_large = ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE;
+    is_large.then_some(ratio)
+}
 
 /// The share of all processors that others may use before a finding mentions it.
 pub(super) const OTHERS: f64 = 0.25;
