@@ -128,8 +128,8 @@ impl UndecidedRow {
     }
 }
 
-/// Returns a variance, moderated by what others tell and by the variance that the step's turns show.
-/// Its repeats show `own` with some degrees of freedom.
+/// Returns the variance `own`, which repeats show with some degrees of freedom, moderated by what others
+/// tell and by the variance that the step's turns show.
 fn moderated_variance(of_others: Prior, turn_variance: f64, own: f64, freedom: f64) -> f64 {
     let by_others = of_others.moderate(own, freedom);
     if own >= turn_variance {

@@ -118,8 +118,8 @@ pub fn more_is_better(metric: &str) -> bool {
 }
 
 /// Returns the costs of an operation and the columns of disks that any row has, and response times if
-/// the main operation of any row has a schedule. A reader of figures compares all of them ([`crate::compare::CompareOptions::metrics`]), since each family is decided
-/// as a whole.
+/// the main operation of any row has a schedule. A reader of figures compares all of them
+/// ([`crate::compare::CompareOptions::metrics`]), since each family is decided as a whole.
 pub fn costs(figures: &Figures) -> Vec<String> {
     let costs: &[&str] = if figures.rows.iter().any(|row| row.workload == "insert") {
         &INSERT_COMPARISON_METRICS

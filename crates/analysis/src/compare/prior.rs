@@ -103,12 +103,16 @@ impl Spread {
 /// turns explain nothing is only like others in its whole spread.
 pub(super) fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
     let all: Vec<&Spread> = spreads.iter().collect();
-    let mut priors = priors_by(Likeness::Whole, &all);
+    let freedom_of_all = freedom_of_others(&all);
+    let mut priors = priors_by(Likeness::Whole, &all, freedom_of_all);
 
     let mut with_turns: Vec<usize> = (0..spreads.len()).collect();
     with_turns.retain(|&index| spreads[index].turn_variance > 0.0);
     let explained: Vec<&Spread> = with_turns.iter().map(|&index| &spreads[index]).collect();
-    let beyond_turns = priors_by(Likeness::BeyondTurns, &explained);
+    // Correlations of all steps take a while, and usually all took turns.
+    let freedom_of_explained =
+        if explained.len() == all.len() { freedom_of_all } else { freedom_of_others(&explained) };
+    let beyond_turns = priors_by(Likeness::BeyondTurns, &explained, freedom_of_explained);
 
     let freedom = |prior: Option<Prior>| prior.map_or(0.0, |prior| prior.freedom);
     for (index, prior) in with_turns.into_iter().zip(beyond_turns) {
@@ -120,8 +124,8 @@ pub(super) fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
     priors
 }
 
-/// Returns the prior of each spread under one likeness, in their order.
-fn priors_by(likeness: Likeness, spreads: &[&Spread]) -> Vec<Option<Prior>> {
+/// Returns the prior of each spread under one likeness, in their order, with at most this freedom.
+fn priors_by(likeness: Likeness, spreads: &[&Spread], freedom_max: f64) -> Vec<Option<Prior>> {
     let mut priors = vec![None; spreads.len()];
     if spreads.len() < SPREADS_MIN {
         return priors;
@@ -130,7 +134,7 @@ fn priors_by(likeness: Likeness, spreads: &[&Spread]) -> Vec<Option<Prior>> {
     let like = without_wild(likeness, spreads);
     let of_like: Vec<&Spread> = like.iter().map(|&index| spreads[index]).collect();
     let noise = CommonNoise::fit(likeness, &of_like, Caution::Careful);
-    let freedom = noise.freedom.min(freedom_of_others(spreads));
+    let freedom = noise.freedom.min(freedom_max);
     if freedom <= 0.0 {
         return priors;
     }
