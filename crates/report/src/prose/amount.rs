@@ -39,13 +39,7 @@ impl AmountChange {
 
     /// Returns the change for a place beside both amounts: `24% more`, `40% less`, `2.40x`.
     pub(crate) fn short(&self) -> String {
-        if self.is_multiple() {
-            factor_within(self.ratio, self.interval)
-        } else if self.ratio < 1.0 {
-            format!("{} less", percents_less(self.ratio))
-        } else {
-            format!("{} more", percents_more(self.ratio))
-        }
+        self.in_words("less", "more")
     }
 
     /// Returns the change for a sentence, in front of what it is an amount of: `24% more`, `2.40x
@@ -57,12 +51,18 @@ impl AmountChange {
 
     /// Returns the change of a duration: `24% longer`, `2.40x as long`.
     pub(crate) fn duration_text(&self) -> String {
+        let as_long = if self.is_multiple() { " as long" } else { "" };
+        self.in_words("shorter", "longer") + as_long
+    }
+
+    /// Returns the change with a word for each direction, or the multiple.
+    fn in_words(&self, less: &str, more: &str) -> String {
         if self.is_multiple() {
-            self.short() + " as long"
+            factor_within(self.ratio, self.interval)
         } else if self.ratio < 1.0 {
-            format!("{} shorter", percents_less(self.ratio))
+            format!("{} {less}", percents_less(self.ratio))
         } else {
-            format!("{} longer", percents_more(self.ratio))
+            format!("{} {more}", percents_more(self.ratio))
         }
     }
 
