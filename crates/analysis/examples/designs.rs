@@ -34,12 +34,12 @@ const TOLERANCE: f64 = 0.015;
 /// The noise and drift of machines.
 const MACHINES: [(&str, Noise, Drift); 7] = [
     ("normal", Noise::Normal, Drift::None),
-    ("normal, and 10 % slower in the end, steadily", Noise::Normal, Drift::Linear),
-    ("normal, and a level of 5 % for each repeat", Noise::Normal, Drift::Levels),
-    ("neighbors: 35 % for each cell, AR(1)", Noise::Normal, Drift::Neighbors),
+    ("normal, and 10% slower in the end, steadily", Noise::Normal, Drift::Linear),
+    ("normal, and a level of 5% for each repeat", Noise::Normal, Drift::Levels),
+    ("neighbors: 35% for each cell, AR(1)", Noise::Normal, Drift::Neighbors),
     ("heavy tails", Noise::HeavyTailed, Drift::None),
     ("skewed", Noise::Skewed, Drift::None),
-    ("one value of ten is 30 % less", Noise::Outliers, Drift::None),
+    ("one value of ten is 30% less", Noise::Outliers, Drift::None),
 ];
 
 /// The way in which effects are computed.
@@ -60,7 +60,7 @@ struct Experiment {
     repeats: u32,
     noise: Noise,
     drift: Drift,
-    /// The noise, relative to 1 %.
+    /// The noise, relative to 1%.
     spread: f64,
     /// The number of factors that have an effect.
     real: usize,
@@ -80,7 +80,7 @@ struct Shown {
 fn main() -> ExitCode {
     let mut is_kept = true;
     println!(
-        "{FACTORS} factors, {REAL} of which have effects of 3 to 10 %, {EXPERIMENTS} experiments for each line:\n\n\
+        "{FACTORS} factors, {REAL} of which have effects of 3 to 10%, {EXPERIMENTS} experiments for each line:\n\n\
          | design | repeats | noise | real effects shown, % | false ones of those shown, % | without any effect: \
          experiments that show one, % |\n|---|---|---|---|---|---|"
     );
@@ -106,11 +106,11 @@ fn main() -> ExitCode {
                 spread,
                 real: REAL,
             };
-            is_kept &= line(&format!("{spread} %"), experiment);
+            is_kept &= line(&format!("{spread}%"), experiment);
         }
     }
 
-    println!("\nA screening of 16 targets with 3 repeats and a noise of 1 %:\n");
+    println!("\nA screening of 16 targets with 3 repeats and a noise of 1%:\n");
     println!(
         "| machine | repeats | | real, % | false, % | without any effect, % |\n|---|---|---|---|---|---|"
     );

@@ -94,7 +94,7 @@ fn print_power() {
                 });
                 percent(hits.count(), HISTORIES)
             });
-            println!("| {name} | {:.0} % | {} |", size * 100.0, shown.join(" | "));
+            println!("| {name} | {:.0}% | {} |", size * 100.0, shown.join(" | "));
         }
     }
 }
@@ -138,27 +138,27 @@ const SETS: [Set; 8] = [
     Set { name: "flat, heavy tails", noise: Noise::HeavyTailed, shape: |_| Shape::Flat },
     Set { name: "flat, outliers", noise: Noise::Outliers, shape: |_| Shape::Flat },
     Set {
-        name: "step of 2 %, normal",
+        name: "step of 2%, normal",
         noise: Noise::Normal,
         shape: |number| Shape::Step { at: 20 + number, size: -0.02 },
     },
     Set {
-        name: "step of 5 %, heavy tails",
+        name: "step of 5%, heavy tails",
         noise: Noise::HeavyTailed,
         shape: |number| Shape::Step { at: 20 + number, size: -0.05 },
     },
     Set {
-        name: "step of 10 %, outliers",
+        name: "step of 10%, outliers",
         noise: Noise::Outliers,
         shape: |number| Shape::Step { at: 20 + number, size: -0.1 },
     },
     Set {
-        name: "step of 5 %, 5 nights ago",
+        name: "step of 5%, 5 nights ago",
         noise: Noise::Normal,
         shape: |_| Shape::Step { at: POINTS - 5, size: -0.05 },
     },
     Set {
-        name: "5 % for 10 nights, normal",
+        name: "5% for 10 nights, normal",
         noise: Noise::Normal,
         shape: |number| Shape::Bump { at: 20 + number, length: 10, size: -0.05 },
     },

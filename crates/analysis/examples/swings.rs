@@ -71,7 +71,7 @@ fn print_head(first: &str) {
 const SHAPES: [Shape; 3] = [Shape::Sine, Shape::Sawtooth, Shape::Dips(0.15)];
 
 /// Prints the percentages of steps in which a period with half of the variance is found, within
-/// 10 % of the truth. Returns whether strict ones are found.
+/// 10% of the truth. Returns whether strict ones are found.
 fn print_swings() -> bool {
     print_head("rhythm with half of the variance");
     let mut is_kept = true;
@@ -80,7 +80,7 @@ fn print_swings() -> bool {
             for jitter in [0.0, 0.05, 0.15] {
                 let rhythm = Rhythm { period, jitter, shape };
                 let step = SwingingStep { truth: Truth::Engine, rhythm, share: 0.5 };
-                print!("| {}, {period} s ± {:.0} % |", shape.name(), 100.0 * jitter);
+                print!("| {}, {period} s ± {:.0}% |", shape.name(), 100.0 * jitter);
                 for seconds in LENGTHS {
                     if (seconds as f64) < 5.0 * period {
                         print!(" – |");
@@ -123,7 +123,7 @@ fn print_named() -> bool {
                 let step = SwingingStep { truth, rhythm, share: 0.5 };
                 let [found, event, host, decoy] = named_shares(&step);
                 println!(
-                    "| {what} | {}, {period} s ± {:.0} % | {:.1} | {:.1} | {:.1} | {:.1} |",
+                    "| {what} | {}, {period} s ± {:.0}% | {:.1} | {:.1} | {:.1} | {:.1} |",
                     shape.name(),
                     100.0 * jitter,
                     100.0 * found,

@@ -50,17 +50,17 @@ enum Shape {
     Neighbor,
     /// The same; in three repeats of ten, six turns of ten.
     BusyRepeats,
-    /// Both get 20 % slower until the step ends.
+    /// Both get 20% slower until the step ends.
     Drift,
-    /// The machine wanders: from turn to turn its level changes by 2 %.
+    /// The machine wanders: from turn to turn its level changes by 2%.
     Wandering,
-    /// Half of the turns of either target are 5 % slower.
+    /// Half of the turns of either target are 5% slower.
     TwoModes,
-    /// Half of the starts of either target are 3 % slower, in all steps.
+    /// Half of the starts of either target are 3% slower, in all steps.
     ModesOfStarts,
-    /// One turn of twenty of the target loses 80 % of its time, and none of the base.
+    /// One turn of twenty of the target loses 80% of its time, and none of the base.
     StallsOfTarget,
-    /// One turn of twenty of the base loses 80 %, and three of the target.
+    /// One turn of twenty of the base loses 80%, and three of the target.
     MoreStallsOfTarget,
     /// The last step has ten times the noise of turns.
     UnlikeSteps,
@@ -85,14 +85,14 @@ enum Shape {
 }
 
 const SHAPES: [(&str, Shape); 20] = [
-    ("noise of 4 % in turns and 0.3 % in starts", Shape::Quiet),
+    ("noise of 4% in turns and 0.3% in starts", Shape::Quiet),
     ("heavy tails", Shape::HeavyTails),
     ("a neighbor takes half or more of one turn in ten", Shape::Neighbor),
     ("the same, and six in ten in three repeats of ten", Shape::BusyRepeats),
-    ("both get 20 % slower within the step", Shape::Drift),
-    ("the machine wanders by 2 % from turn to turn", Shape::Wandering),
-    ("half of the turns are 5 % slower", Shape::TwoModes),
-    ("half of the starts are 3 % slower", Shape::ModesOfStarts),
+    ("both get 20% slower within the step", Shape::Drift),
+    ("the machine wanders by 2% from turn to turn", Shape::Wandering),
+    ("half of the turns are 5% slower", Shape::TwoModes),
+    ("half of the starts are 3% slower", Shape::ModesOfStarts),
     ("the target stalls in one turn of 20", Shape::StallsOfTarget),
     ("the base stalls in one turn of 20, the target in three", Shape::MoreStallsOfTarget),
     ("one step of five has ten times the noise", Shape::UnlikeSteps),
@@ -366,11 +366,11 @@ fn main() -> ExitCode {
 fn print_claims() -> bool {
     println!(
         "Two targets in turns, five steps unless it says otherwise. Equal targets: in how many % of the runs anything is called \
-         different by throughput, typical rate, either of them, and steadiness. One step 2 % slower: in how \
+         different by throughput, typical rate, either of them, and steadiness. One step 2% slower: in how \
          many % that is shown.\n"
     );
     println!(
-        "| what disturbs the turns | repeats | equal: throughput | typical rate | either | steadiness | typical ratio | 2 % slower: throughput | typical rate | either |"
+        "| what disturbs the turns | repeats | equal: throughput | typical rate | either | steadiness | typical ratio | 2% slower: throughput | typical rate | either |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
 
@@ -399,7 +399,7 @@ fn print_claims() -> bool {
     }
 
     if !is_kept {
-        println!("\nmore than 5 % of the tables of equal targets claim another typical rate");
+        println!("\nmore than 5% of the tables of equal targets claim another typical rate");
     }
     is_kept
 }

@@ -40,20 +40,20 @@ const RUNS_OF_ONE_LINE: u32 = 1000;
 
 /// The noise and drift of machines.
 const MACHINES: [(&str, Noise, Drift, Steps); 10] = [
-    ("normal, 1 %", Noise::Normal, Drift::None, Steps::Alike),
-    ("the same, and 10 % slower in the end, steadily", Noise::Normal, Drift::Linear, Steps::Alike),
-    ("the same, and a level of 5 % for each repeat", Noise::Normal, Drift::Levels, Steps::Alike),
+    ("normal, 1%", Noise::Normal, Drift::None, Steps::Alike),
+    ("the same, and 10% slower in the end, steadily", Noise::Normal, Drift::Linear, Steps::Alike),
+    ("the same, and a level of 5% for each repeat", Noise::Normal, Drift::Levels, Steps::Alike),
     (
-        "neighbors: 35 % for all steps of a cell, AR(1)",
+        "neighbors: 35% for all steps of a cell, AR(1)",
         Noise::Normal,
         Drift::Neighbors,
         Steps::Alike,
     ),
-    ("a level of 2 % for each cell", Noise::Normal, Drift::Cells, Steps::Alike),
-    ("heavy tails: t with 3 degrees, x 1 %", Noise::HeavyTailed, Drift::None, Steps::Alike),
+    ("a level of 2% for each cell", Noise::Normal, Drift::Cells, Steps::Alike),
+    ("heavy tails: t with 3 degrees, x 1%", Noise::HeavyTailed, Drift::None, Steps::Alike),
     ("skewed", Noise::Skewed, Drift::None, Steps::Alike),
-    ("one value of ten is 30 % less", Noise::Outliers, Drift::None, Steps::Alike),
-    ("bursts: three values of ten are 60 % less", Noise::Bursts, Drift::None, Steps::Alike),
+    ("one value of ten is 30% less", Noise::Outliers, Drift::None, Steps::Alike),
+    ("bursts: three values of ten are 60% less", Noise::Bursts, Drift::None, Steps::Alike),
     ("spreads of steps differ 25 times", Noise::Normal, Drift::None, Steps::Differing),
 ];
 
@@ -70,10 +70,10 @@ const SIZES: [Size; 3] = [
     Size { steps: 24, repeats: 20, runs: 100 },
 ];
 
-/// The spreads of single values, in percent: the noise of 1 % is so many times as large.
+/// The spreads of single values, in percent: the noise of 1% is so many times as large.
 const SPREADS: [f64; 3] = [1.0, 3.0, 10.0];
 
-/// The ratios of a target that is 0, 2, 3, 5, 10 and 30 % slower.
+/// The ratios of a target that is 0, 2, 3, 5, 10 and 30% slower.
 const RATIOS: [&[f64]; 6] = [&[1.0], &[0.98], &[0.97], &[0.95], &[0.9], &[0.7]];
 
 fn main() -> ExitCode {
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
     if is_kept {
         ExitCode::SUCCESS
     } else {
-        println!("\nlooking after each repeat makes more than 5 % false verdicts");
+        println!("\nlooking after each repeat makes more than 5% false verdicts");
         ExitCode::FAILURE
     }
 }
@@ -94,11 +94,11 @@ fn main() -> ExitCode {
 fn false_verdicts() -> bool {
     println!(
         "Looked at after each repeat. Equal targets: tables in which anything is ever called faster or \
-         slower, in %, with intervals for one look / at any time. Then steps that are 3 % slower: tables in \
-         which any is ever called equal within 3 %, at any time, in %.\n"
+         slower, in %, with intervals for one look / at any time. Then steps that are 3% slower: tables in \
+         which any is ever called equal within 3%, at any time, in %.\n"
     );
     println!(
-        "| noise | 1 step, 40 repeats | 6 steps, 20 | 24 steps, 20 | 3 % missed: 1 step | 6 | 24 |"
+        "| noise | 1 step, 40 repeats | 6 steps, 20 | 24 steps, 20 | 3% missed: 1 step | 6 | 24 |"
     );
     println!("|---|---|---|---|---|---|---|");
     let mut is_kept = true;
@@ -166,7 +166,7 @@ fn look_at_five_first() {
     }
     let share = f64::from(wrong) / f64::from(RUNS_OF_ONE_LINE);
     println!(
-        "\nOne step, judged after five repeats and then at any time up to 40: {:.1} %",
+        "\nOne step, judged after five repeats and then at any time up to 40: {:.1}%",
         100.0 * share
     );
 }
@@ -187,7 +187,7 @@ fn repeats_to_decide() {
             let open_ended = decide(truth, LookAfter::Each);
             let fixed = decide(truth, LookAfter::Once(5));
             println!(
-                "| {spread} % | {} | {:.1} | {} | {} |",
+                "| {spread}% | {} | {:.1} | {} | {} |",
                 percent_slower(ratios),
                 open_ended.repeats,
                 open_ended.shares(),
@@ -201,7 +201,7 @@ fn repeats_to_decide() {
 /// or its time is up, or it goes on.
 fn shown_at_the_end() {
     println!(
-        "\nOne step of 6 or 24 is 2 % slower, in noise of 1 %: runs that show it, in %, after so many \
+        "\nOne step of 6 or 24 is 2% slower, in noise of 1%: runs that show it, in %, after so many \
          repeats.\n"
     );
     println!("| steps | repeats | chosen in advance | the time is up | the run goes on |");
@@ -232,7 +232,7 @@ fn shown_at_the_end() {
 }
 
 fn percent_slower(ratios: &[f64]) -> String {
-    format!("{:.0} %", 100.0 * (1.0 - ratios[0]))
+    format!("{:.0}%", 100.0 * (1.0 - ratios[0]))
 }
 
 /// When one comparison is looked at.

@@ -20,12 +20,12 @@ const RUNS: u32 = 1000;
 
 /// The noise and drift of machines while nothing changes.
 const MACHINES: [(&str, Noise, Drift); 6] = [
-    ("normal, 1 %", Noise::Normal, Drift::None),
-    ("the same, and 10 % slower in the end, steadily", Noise::Normal, Drift::Linear),
-    ("neighbors: 35 % for all steps of a cell, AR(1)", Noise::Normal, Drift::Neighbors),
-    ("bursts: three values of ten are 60 % less", Noise::Bursts, Drift::None),
-    ("every second cell is 10 % slower", Noise::Normal, Drift::EveryTwo),
-    ("two of every four cells are 10 % slower", Noise::Normal, Drift::EveryFour),
+    ("normal, 1%", Noise::Normal, Drift::None),
+    ("the same, and 10% slower in the end, steadily", Noise::Normal, Drift::Linear),
+    ("neighbors: 35% for all steps of a cell, AR(1)", Noise::Normal, Drift::Neighbors),
+    ("bursts: three values of ten are 60% less", Noise::Bursts, Drift::None),
+    ("every second cell is 10% slower", Noise::Normal, Drift::EveryTwo),
+    ("two of every four cells are 10% slower", Noise::Normal, Drift::EveryFour),
 ];
 
 const ORDERS: [(&str, Order); 3] =
@@ -35,20 +35,20 @@ const REPEATS: [u32; 3] = [3, 5, 10];
 
 /// The noise of tables whose comparisons lend each other their spreads.
 const TABLES: [(&str, Noise, Drift, Steps); 15] = [
-    ("normal, 1 %", Noise::Normal, Drift::None, Steps::Alike),
+    ("normal, 1%", Noise::Normal, Drift::None, Steps::Alike),
     ("the same, and a level for each repeat", Noise::Normal, Drift::Levels, Steps::Alike),
-    ("the same, and 10 % slower in the end", Noise::Normal, Drift::Linear, Steps::Alike),
+    ("the same, and 10% slower in the end", Noise::Normal, Drift::Linear, Steps::Alike),
     ("heavy tails", Noise::HeavyTailed, Drift::None, Steps::Alike),
     ("skewed", Noise::Skewed, Drift::None, Steps::Alike),
-    ("one value of ten is 30 % less", Noise::Outliers, Drift::None, Steps::Alike),
-    ("bursts: three values of ten are 60 % less", Noise::Bursts, Drift::None, Steps::Alike),
+    ("one value of ten is 30% less", Noise::Outliers, Drift::None, Steps::Alike),
+    ("bursts: three values of ten are 60% less", Noise::Bursts, Drift::None, Steps::Alike),
     ("one wild value in the table", Noise::Normal, Drift::None, Steps::OneWild),
-    ("a level of 2 % for each cell", Noise::Normal, Drift::Cells, Steps::Alike),
+    ("a level of 2% for each cell", Noise::Normal, Drift::Cells, Steps::Alike),
     ("the same, felt 0.2 to 2 times", Noise::Normal, Drift::Cells, Steps::Sensitive),
     ("neighbors", Noise::Normal, Drift::Neighbors, Steps::Alike),
     ("spreads of steps differ 25 times", Noise::Normal, Drift::None, Steps::Differing),
     ("one step of eight is five times as noisy", Noise::Normal, Drift::None, Steps::FewNoisy),
-    ("two modes, 5 % apart", Noise::TwoModes, Drift::None, Steps::Alike),
+    ("two modes, 5% apart", Noise::TwoModes, Drift::None, Steps::Alike),
     ("delays in one target only", Noise::DelaysOfTargets, Drift::None, Steps::Alike),
 ];
 
@@ -82,7 +82,7 @@ fn main() -> ExitCode {
     if is_kept {
         ExitCode::SUCCESS
     } else {
-        println!("\na balanced order with five repeats or more makes more than 5 % false claims");
+        println!("\na balanced order with five repeats or more makes more than 5% false claims");
         ExitCode::FAILURE
     }
 }
@@ -129,10 +129,10 @@ fn lent_spreads() {
     println!(
         "\nTables of several steps. In the first columns all steps are equal: in how many % of the tables \
          anything is called different, each step by itself / with borrowed spreads. In the others half of \
-         the steps are 3 % or 10 % slower: in how many % of them that is shown.\n"
+         the steps are 3% or 10% slower: in how many % of them that is shown.\n"
     );
     println!(
-        "| noise | repeats | steps | false claims | false of those shown | 3 % shown | 10 % shown |"
+        "| noise | repeats | steps | false claims | false of those shown | 3% shown | 10% shown |"
     );
     println!("|---|---|---|---|---|---|---|");
     for (name, noise, drift, spreads) in TABLES {
@@ -159,11 +159,11 @@ fn lent_spreads() {
 /// Prints how often a change of one step among 24 is shown, and how often a gate passes.
 fn one_of_many() {
     println!(
-        "\nTables of 24 steps, noise 1 %: in how many % a change of 2 % in one step is shown, and in how many \
-         all others are not; in how many the gate passes with a threshold of 3 %, if all steps are equal, and \
-         if one has lost 3 %.\n"
+        "\nTables of 24 steps, noise 1%: in how many % a change of 2% in one step is shown, and in how many \
+         all others are not; in how many the gate passes with a threshold of 3%, if all steps are equal, and \
+         if one has lost 3%.\n"
     );
-    println!("| repeats | 2 % shown | no false claim | equal steps pass | one at the threshold |");
+    println!("| repeats | 2% shown | no false claim | equal steps pass | one at the threshold |");
     println!("|---|---|---|---|---|");
     for repeats in [3, 5, 7, 8, 10, 14] {
         let truth = Truth { repeats, steps: 24, changed_steps: 1, ..Truth::default() };

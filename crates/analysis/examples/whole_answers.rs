@@ -56,11 +56,11 @@ enum Shape {
 }
 
 const SHAPES: [(&str, Shape); 8] = [
-    ("noise of 1 % in time, 3 % in costs, each by itself", Shape::Independent),
-    ("costs depend on one level of 5 % for each cell", Shape::Correlated),
+    ("noise of 1% in time, 3% in costs, each by itself", Shape::Independent),
+    ("costs depend on one level of 5% for each cell", Shape::Correlated),
     ("three reads and syncs in a step", Shape::FewCounts),
     ("no reads in most steps", Shape::Zeros),
-    ("writes, syncs and instructions are exact within 0.01 %", Shape::Exact),
+    ("writes, syncs and instructions are exact within 0.01%", Shape::Exact),
     ("a checkpoint in one step of three", Shape::Checkpoints),
     ("heavy tails", Shape::HeavyTails),
     ("all of these", Shape::Mixed),
@@ -241,7 +241,7 @@ fn main() -> ExitCode {
     if is_kept {
         ExitCode::SUCCESS
     } else {
-        println!("\nmore than 5 % of the answers about equal targets claim something");
+        println!("\nmore than 5% of the answers about equal targets claim something");
         ExitCode::FAILURE
     }
 }

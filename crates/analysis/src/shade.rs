@@ -18,7 +18,7 @@ pub enum Shade {
 /// rate.
 ///
 /// The range is from the smallest value of all rows to the largest of those that met the SLA. The
-/// lower quarter of it is bad, unless the smallest is at least 80 % of the largest. Else a missed
+/// lower quarter of it is bad, unless the smallest is at least 80% of the largest. Else a missed
 /// SLA is gray, and the upper quarter is good. A low value that missed its SLA is bad, not gray.
 ///
 /// The field rounds a quarter of the range down to a whole number, which distorts columns of
@@ -54,7 +54,7 @@ pub fn shade_summary(values: &[Option<f64>], sla_met: &[bool]) -> Vec<Shade> {
 /// Shades a column of largest response times, where less is better: within a quarter of the range
 /// of the largest is bad, then of the smallest is good.
 ///
-/// If the smallest is at least 80 % of the largest, nothing is colored. (The field suppresses only
+/// If the smallest is at least 80% of the largest, nothing is colored. (The field suppresses only
 /// the good ones, so that a column of equal values is bad throughout.)
 pub fn shade_max(values: &[Option<f64>]) -> Vec<Shade> {
     let all = || values.iter().copied().flatten();
@@ -79,7 +79,7 @@ pub fn shade_max(values: &[Option<f64>]) -> Vec<Shade> {
 }
 
 /// Returns the darkness of a cell of a response-time bucket, from 0 for nothing to 20 for all: one
-/// step per 5 %.
+/// step per 5%.
 pub fn shade_share(percent: f64) -> u8 {
     (percent / 5.0).round().clamp(0.0, 20.0) as u8
 }

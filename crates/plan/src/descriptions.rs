@@ -67,7 +67,7 @@ descriptions! {
                 begins only if it is expected to end in time; `--resume` goes on for as long again";
         "effect"
             => "for `repeats = \"until decided\"`: the smallest change that matters; `0.03` is \
-                3 %";
+                3%";
         "order"
             => "targets alternate within each repeat: odd repeats in a random order by the `seed`, \
                 even ones in the reverse of the one before (`ab ba`). Or `\"grouped\"`: `aa bb`";
@@ -276,7 +276,7 @@ descriptions! {
             => "how long each test runs that reads, and each that writes (`write-only` uses \
                 `read-time`)";
         "rate"
-            => "events per second and client, open loop; or `\"70 % of max\"`, a share of the \
+            => "events per second and client, open loop; or `\"70% of max\"`, a share of the \
                 [highest rate](transactions.md#a-share-of-the-highest-rate)";
         "max" or "what Assay measures"
             => "the highest rate of all clients together, of which `rate` is a share: one for all \
@@ -325,7 +325,7 @@ descriptions! {
         "time"
             => "how long each test is measured";
         "rate"
-            => "transactions per second and client, open loop; or `\"70 % of max\"`, a share of the \
+            => "transactions per second and client, open loop; or `\"70% of max\"`, a share of the \
                 [highest rate](transactions.md#a-share-of-the-highest-rate)";
         "max" or "what Assay measures"
             => "as above";

@@ -103,7 +103,7 @@ pub const EXACT_REPEATS: u32 = 3;
 const EXACT_OPERATIONS: u64 = 500;
 /// The default number of operations of each connection before those: they fill the caches of plans,
 /// pages and catalogs. A cache that still grows asks the C library for memory, whose work depends on
-/// which thread was first: 1.4 % of a point query of SQLite.
+/// which thread was first: 1.4% of a point query of SQLite.
 const EXACT_WARMUP: u64 = 2000;
 const EXACT_OPERATIONS_MAX: u64 = 10_000_000;
 

@@ -92,7 +92,7 @@ fn equal(setup: &Setup, title: &str, engine: EqualEngine) -> Result<bool> {
     for (Part { step, connection }, difference) in largest {
         let is_read = ["point-query", "readrandom"].contains(&step.as_str());
         passed &= !is_read || difference <= READ_DIFFERENCE_MAX;
-        println!("  {step:<14} {connection:<8} {:>18.3} %", 100.0 * difference);
+        println!("  {step:<14} {connection:<8} {:>18.3}%", 100.0 * difference);
     }
     Ok(passed)
 }
@@ -190,7 +190,7 @@ impl Found {
         let truth = instructions / (sum / values.len() as f64);
         self.size_error_max = self.size_error_max.max((ratio - 1.0 - truth).abs());
         println!(
-            "  {}: {:+.3} % of {:+.3} %; named {right:?}, wrongly {wrong:?}",
+            "  {}: {:+.3}% of {:+.3}%; named {right:?}, wrongly {wrong:?}",
             row["verdict"],
             100.0 * (ratio - 1.0),
             100.0 * truth

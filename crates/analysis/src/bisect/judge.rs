@@ -47,7 +47,7 @@ pub struct Judgement<'a> {
     pub targets: &'a [String],
     /// The error rate of each comparison.
     pub level: f64,
-    /// The smallest change to find: 0.03 is 3 %. Whether there is one of this size has to be decided.
+    /// The smallest change to find: 0.03 is 3%. Whether there is one of this size has to be decided.
     pub threshold: f64,
     /// A change that is shown to be smaller than this is none. At most the threshold.
     pub least: f64,

@@ -302,7 +302,7 @@ mod tests {
     use super::*;
 
     /// Searches candidates with these levels, of which some can't be measured. Levels that differ
-    /// by less than 3 % are the same. Returns the result and the number of trials.
+    /// by less than 3% are the same. Returns the result and the number of trials.
     fn search(levels: &[f64], broken: &[usize], explores: bool) -> (BisectOutcome, usize) {
         let mut search = Search { count: levels.len(), explores, ..Search::default() };
         let link = |low: usize, high: usize| {

@@ -8,7 +8,7 @@ use super::mean::{Pair, mean, variance};
 use super::student::{f_quantile, f_tail};
 
 /// Ratios differ between machines if chance alone makes them differ as much with at most this
-/// probability. A test at 5 % would overlook many real differences, which would make intervals too
+/// probability. A test at 5% would overlook many real differences, which would make intervals too
 /// narrow (Bancroft 1964).
 const DIFFERENCE_LEVEL: f64 = 0.25;
 
@@ -18,7 +18,7 @@ const ERROR_RATE: f64 = 0.05;
 /// Variances of logarithms below this are rounding errors of equal figures.
 const LEAST_VARIANCE: f64 = 1e-18;
 
-/// A share of the variance of single values, with its interval of 95 %.
+/// A share of the variance of single values, with its interval of 95%.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct VarianceShare {
     /// The estimate, in 0..=1.

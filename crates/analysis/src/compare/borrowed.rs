@@ -188,8 +188,8 @@ mod tests {
         assert!((lucky - 3.8 / 11.0).abs() < 1e-12);
     }
 
-    /// Of a chi-squared distribution with 4 degrees of freedom, 0.1 % is below 0.0908 (Abramowitz and
-    /// Stegun, table 26.8, has it for 99.9 %).
+    /// Of a chi-squared distribution with 4 degrees of freedom, 0.1% is below 0.0908 (Abramowitz and
+    /// Stegun, table 26.8, has it for 99.9%).
     #[test]
     fn repeats_that_agree_too_well_for_luck_tell_that_the_error_turn_variance_is_too_large() {
         assert!(!luck_explains(1.0, 0.9 * 0.0908 / 4.0, 4.0));

@@ -10,7 +10,7 @@ const ERROR_RATE: f64 = 0.05;
 /// rounding.
 const RESOLUTION: f64 = 1e-9;
 
-/// A mean with the interval that holds the true one in 95 % of all cases, by Student's t.
+/// A mean with the interval that holds the true one in 95% of all cases, by Student's t.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Difference {
     pub mean: f64,

@@ -3,7 +3,7 @@
 //!
 //! Such a claim is not the lack of another one. It has two tests of its own, one-sided ones that the
 //! target is not slower, and not faster, by `effect` or more (Schuirmann 1987). With an error rate of
-//! 5 % each, they are passed exactly if the interval with a confidence of 90 % lies within `effect`.
+//! 5% each, they are passed exactly if the interval with a confidence of 90% lies within `effect`.
 //!
 //! Each step makes its claim with this error rate, however many steps there are: a gate passes only if
 //! every step does, so that further steps give it no further chance of passing wrongly (the

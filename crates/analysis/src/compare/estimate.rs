@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_steady_drift_is_not_a_change() {
-        // 1 % from each slot to the next, and nothing else: without noise both means have no error
+        // 1% from each slot to the next, and nothing else: without noise both means have no error
         // to speak of.
         let values: Vec<(f64, f64)> = (0..5)
             .map(|i| (100.0 * 1.01_f64.powi(2 * i), 100.0 * 1.01_f64.powi(2 * i + 1)))

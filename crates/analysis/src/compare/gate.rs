@@ -15,7 +15,7 @@ pub const WORK: &str = "work";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thresholds {
     /// The allowed relative change for the worse of each of [`super::VERDICT_METRICS`]: 0.05 is 5
-    /// % less throughput, or 5 % more of a cost.
+    /// % less throughput, or 5% more of a cost.
     pub default: f64,
     /// The same for single metrics: it replaces the default, and adds metrics to the gate.
     pub by_metric: BTreeMap<String, f64>,
@@ -294,7 +294,7 @@ mod tests {
     fn what_may_hide_a_regression_is_doubtful() {
         let noisy = |low, high| row(THROUGHPUT, Verdict::TooNoisy, Some((low, 1.0, high)));
         assert_eq!(judged(vec![noisy(0.94, 1.06)], &[]), Gate::Doubtful(vec![0]));
-        // Too noisy to rule out 3 %, but not 5 %; or noisy towards the better.
+        // Too noisy to rule out 3%, but not 5%; or noisy towards the better.
         assert_eq!(judged(vec![noisy(0.955, 1.045), noisy(0.99, 1.2)], &[]), Gate::Pass);
         for verdict in [Verdict::Single, Verdict::Invalid, Verdict::NotComparable] {
             let rows = vec![

@@ -208,7 +208,7 @@ mod tests {
         let (base, stalled) = (halves(&[100; 20]), halves(&operations));
         assert!(error(TYPICAL_RATE, &base, &stalled) < 1e-12);
 
-        // One turn of twenty: a share of 5 % with an error of 5 %.
+        // One turn of twenty: a share of 5% with an error of 5%.
         assert_near(Some(error(STEADINESS, &base, &stalled)), 1.0 / 19.0);
         assert_near(Some(error(THROUGHPUT, &base, &stalled)), 1.0 / 19.0);
     }

@@ -116,7 +116,7 @@ pub use work::{
 pub struct CompareOptions {
     /// The target that others are compared to: `build.config`.
     pub base: String,
-    /// The least relative change that matters: 0.03 is 3 %.
+    /// The least relative change that matters: 0.03 is 3%.
     pub effect: f64,
     /// The rate of errors over all comparisons of a family. At most this share of the changes that
     /// are shown is expected to be false. If nothing changed, this is the probability that any
@@ -137,7 +137,7 @@ pub struct CompareOptions {
     pub steps: Vec<String>,
 }
 
-/// The smallest change that matters, where neither a plan nor the user says which: 3 %.
+/// The smallest change that matters, where neither a plan nor the user says which: 3%.
 pub const EFFECT: f64 = 0.03;
 
 impl CompareOptions {
@@ -245,7 +245,7 @@ pub struct ComparedStep {
     /// without repeats.
     pub interval: Option<Interval>,
     /// The interval by which a change for the worse is ruled out: its two ends have an error rate of
-    /// 5 % each. `None` without repeats.
+    /// 5% each. `None` without repeats.
     #[serde(skip)]
     pub equality: Option<Interval>,
     /// The error rate at which its family shows changes; `None` without repeats.
@@ -261,7 +261,7 @@ pub struct ComparedStep {
     /// comparisons is taken into account.
     pub p_value: Option<f64>,
     /// The spread of repeats: the standard deviation of the logarithm of one repeat's ratio (0.01
-    /// is about 1 %).
+    /// is about 1%).
     pub spread: Option<f64>,
     /// The spread on which the interval rests, if the other comparisons of this metric lent it
     /// some of what they know about noise, or its turns show more noise than its repeats; `None` if it
@@ -295,7 +295,7 @@ impl ComparedStep {
     }
 
     /// Returns the smallest relative change that these repeats show in [`POWER`] of all cases: 0.03
-    /// is 3 %. `None` if there is no interval, or the figures are too coarse.
+    /// is 3%. `None` if there is no interval, or the figures are too coarse.
     pub fn detectable(&self) -> Option<f64> {
         self.repeats_needed?;
         let power = self.family_power()?;

@@ -54,7 +54,7 @@ pub struct DetectableEffect {
     /// Repeats per target.
     pub repeats: u32,
     /// The least relative change that is shown in four of five cases, if it is the only one of all
-    /// steps: 0.03 is 3 %.
+    /// steps: 0.03 is 3%.
     pub effect: f64,
 }
 

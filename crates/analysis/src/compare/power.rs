@@ -128,7 +128,7 @@ mod tests {
         }
     }
 
-    /// Sample sizes of the paired t test, two-sided 5 %, power 80 %, as power tables give them
+    /// Sample sizes of the paired t test, two-sided 5%, power 80%, as power tables give them
     /// (Cohen 1988 and G*Power): effect in standard deviations -> pairs.
     #[test]
     fn sample_sizes_are_those_of_the_tables() {

@@ -293,7 +293,7 @@ const TIME_UP: &str = "repeats were added until the time was up: intervals are a
     repeats that was chosen in advance, because the looks before had a part of the error rate";
 
 /// The note on small changes between two builds.
-const LAYOUT: &str = "two builds of one source can differ by 2 % in speed, because their code lies elsewhere in memory: \
+const LAYOUT: &str = "two builds of one source can differ by 2% in speed, because their code lies elsewhere in memory: \
     a change that small need not be one of the source";
 
 /// The note on a drift that the order of repeats can't show.

@@ -208,7 +208,7 @@ mod tests {
         run
     }
 
-    /// Three repeats of three steps, of which the second is 10 % slower than the first, and of one
+    /// Three repeats of three steps, of which the second is 10% slower than the first, and of one
     /// that only loads.
     fn figures() -> Figures {
         let mut figures = Figures::default();

@@ -130,7 +130,7 @@ mod tests {
             let mut has_one = || (0..57).any(|_| distance(&side(), &side()).is_some());
             let found = (0..TABLES).filter(|_| has_one()).count();
             let share = found as f64 / TABLES as f64;
-            println!("{repeats} repeats, deviation {deviation}: {:.1} %", 100.0 * share);
+            println!("{repeats} repeats, deviation {deviation}: {:.1}%", 100.0 * share);
             assert!(share <= share_max, "{repeats} repeats, deviation {deviation}: {share}");
         }
     }

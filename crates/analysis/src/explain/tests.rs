@@ -117,7 +117,7 @@ fn single(costs: &[Cost<'_>]) -> Figures {
     Figures { rows: costs.iter().map(|cost| row(cost, 1)).collect(), ..Figures::default() }
 }
 
-/// Five repeats that took turns; each is off by less than 0.5 %, and base and target not alike.
+/// Five repeats that took turns; each is off by less than 0.5%, and base and target not alike.
 fn repeated(costs: &[Cost<'_>]) -> Figures {
     let off = [0.996, 1.003, 1.0, 0.998, 1.004, 1.001, 0.997];
     let mut rows = Vec::new();

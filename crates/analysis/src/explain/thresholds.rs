@@ -102,7 +102,7 @@ pub(super) const STEAL: f64 = 0.01;
 pub(super) const CPU_OF_TIME: f64 = 0.2;
 
 /// Frequencies of processors that differ by this factor are not the same: a stable governor keeps
-/// them within 2 % or 3 %.
+/// them within 2% or 3%.
 pub(super) const FREQUENCY: f64 = 1.05;
 
 /// Fsync latencies before the cells that differ by this factor show another state of the disk: the

@@ -62,7 +62,7 @@ pub struct StepWitnesses {
     pub agreement: Agreement,
     /// The step.
     pub step: String,
-    /// The change of work: 0.02 is 2 % more.
+    /// The change of work: 0.02 is 2% more.
     pub change: f64,
     /// The base's instructions per operation.
     pub base_instructions: f64,
@@ -98,7 +98,7 @@ struct Witnesses<'a> {
 }
 
 impl<'a> Witnesses<'a> {
-    /// Returns the change of work: 0.02 is 2 % more.
+    /// Returns the change of work: 0.02 is 2% more.
     fn change(&self) -> f64 {
         self.work.change().unwrap_or(0.0)
     }

@@ -94,7 +94,7 @@ pub const BUCKET_NS_LIMITS: [u64; 9] = [
     16_000_000_000,
 ];
 
-/// Sorts the times of a merged histogram into buckets. A time within 0.1 % of a bound may be counted
+/// Sorts the times of a merged histogram into buckets. A time within 0.1% of a bound may be counted
 /// on its other side, since the histogram has three significant digits.
 pub fn buckets(times: &[LatencyCount], max_us: f64) -> Buckets {
     let mut counts = [0; 10];
@@ -108,8 +108,8 @@ pub fn buckets(times: &[LatencyCount], max_us: f64) -> Buckets {
 const POINTS_PER_NINE: f64 = 16.0;
 
 /// Returns the times of a merged histogram as a curve for charts: nines, and the time in
-/// microseconds. `nines` is `-log10(1 - p)` for a share `p` of all operations: 1 is 90 % and 2 is
-/// 99 %. The time is the longest of that share. Points are about a sixteenth of a nine apart; the
+/// microseconds. `nines` is `-log10(1 - p)` for a share `p` of all operations: 1 is 90% and 2 is
+/// 99%. The time is the longest of that share. Points are about a sixteenth of a nine apart; the
 /// last is the largest time at `log10(count)`.
 pub fn curve(times: &[LatencyCount]) -> Vec<(f64, f64)> {
     let Some(longest) = times.last() else {

@@ -8,7 +8,7 @@ use record::{Ops, ProcessorEvents, Status, Step};
 use crate::figures::{Lag, LagVerdict};
 
 /// The percentage of all processors' time that others may use without a remark. The kernel's own
-/// threads took 3 % during writes of three engines on two processors.
+/// threads took 3% during writes of three engines on two processors.
 pub const OTHERS_PERCENT: f64 = 10.0;
 
 /// The share of events that must have found a row to delete.

@@ -79,7 +79,7 @@ impl Looked<'_> {
         Some(Waits { view, samples, states })
     }
 
-    /// Returns the number of sessions or threads that 100 % stand for.
+    /// Returns the number of sessions or threads that 100% stand for.
     fn whole(&self, view: WaitView) -> f64 {
         match view {
             WaitView::Background => 1.0,

@@ -10,7 +10,7 @@ use crate::compare::student::tails;
 use crate::figures::average::median;
 
 /// The deviances by which a place may be worse than the best one and still be where the change is:
-/// about 95 %.
+/// about 95%.
 const PLACE_DEVIANCE: f64 = 8.0;
 /// The most that a point counts for when a change is placed, in spreads: where it is certain that
 /// there is a change, a point far off its old level belongs to the new one.

@@ -27,7 +27,7 @@ const CONFIRMING_MAX: usize = 30;
 pub struct LevelOptions {
     /// The share of changes that may be false, over all series.
     pub error_rate: f64,
-    /// The smallest relative change that matters: 0.01 is 1 %.
+    /// The smallest relative change that matters: 0.01 is 1%.
     pub effect: f64,
 }
 
@@ -72,7 +72,7 @@ pub struct LevelChange {
     /// The most likely first point of the new level.
     pub at: usize,
     /// The first point that may be the first one of the new level, with a confidence of about
-    /// 95 %.
+    /// 95%.
     pub earliest: usize,
     /// The last such point.
     pub latest: usize,

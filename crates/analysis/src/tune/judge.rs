@@ -13,7 +13,7 @@ use crate::figures::Figures;
 pub struct Keep {
     /// The step.
     pub step: String,
-    /// The share: 0.95 lets it lose 5 %.
+    /// The share: 0.95 lets it lose 5%.
     pub share: f64,
 }
 

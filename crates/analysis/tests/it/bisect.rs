@@ -156,8 +156,8 @@ fn print(candidates: usize, ratio: f64, noise: f64, times: u32) -> Tally {
     let share = |count: u32| 100.0 * f64::from(count) / f64::from(times);
     let mean = |count: usize| count as f64 / f64::from(times);
     tell!(
-        "{candidates} candidates, change {:.0} %, noise {:.0} %: right {:.1} %, wrong {:.1} %, not found out {:.1} %, \
-         no change {:.1} %; {:.1} trials, {:.0} cells",
+        "{candidates} candidates, change {:.0}%, noise {:.0}%: right {:.1}%, wrong {:.1}%, not found out {:.1}%, \
+         no change {:.1}%; {:.1} trials, {:.0} cells",
         100.0 * (1.0 - ratio),
         100.0 * noise,
         share(tally.right),
@@ -195,7 +195,7 @@ fn versions_that_are_equal_show_no_change() {
     }
 }
 
-/// A change of 1 %, which a noise of 0.05 % shows at once.
+/// A change of 1%, which a noise of 0.05% shows at once.
 #[test]
 fn a_change_that_is_smaller_than_the_least_is_none() {
     let trial = Trial { kind: TrialKind::Ends, low: 0, high: 1, level: 0.05 };

@@ -51,7 +51,7 @@ fn a_combination_whose_kept_step_is_below_its_bound_is_hardly_ever_accepted() {
     let times = simulations(1000);
     for (spread, repeats) in [(1.0, 3), (2.0, 6), (3.0, 12)] {
         let share = accepted(&[0.90], spread, repeats, times);
-        assert!(share <= at_most(0.05, times), "noise {spread} %, {repeats} repeats: {share}");
+        assert!(share <= at_most(0.05, times), "noise {spread}%, {repeats} repeats: {share}");
     }
     // At the bound itself.
     let share = accepted(&[0.95], 1.0, 8, times);

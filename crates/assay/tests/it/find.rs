@@ -35,7 +35,7 @@ fn searches(place: &Place) -> Vec<Value> {
 #[test]
 fn a_rate_that_meets_its_bound_is_the_answer() {
     let place = Place::new();
-    // A pause of the machine must not cost 5 % of the rate.
+    // A pause of the machine must not cost 5% of the rate.
     let plan = PLAN.replacen("300ms", "3s", 1);
     let args = ["--step", "l.i1", "--p99", "10s", "--to", "1k"];
     find(&place, &plan, &args).expect_code(0).expect_in_stdout(&[

@@ -16,7 +16,7 @@ const TWICE: &str = "[config.sqlite.next]\nextends = \"base\"\n";
 fn plan(keys: &str, engine: &str) -> String {
     format!(
         "name = \"test\"\n[workload.transactions]\nuse = \"tpcb\"\nwarmup = \"0s\"\ntime = \"{QUICK}\"\n\
-         steps = [\"load\", \"tpcb\"]\nrate = \"40 % of max\"\n{keys}\n{engine}\n"
+         steps = [\"load\", \"tpcb\"]\nrate = \"40% of max\"\n{keys}\n{engine}\n"
     )
 }
 
@@ -64,13 +64,13 @@ fn the_slowest_target_decides_the_rate_of_all_and_a_run_keeps_it() {
     have_recorded_rates(&shown, &rates);
 
     let name = run.to_str().unwrap();
-    let sentence = "40 % of ";
+    let sentence = "40% of ";
     place.assay(&["compare", name]).expect_code(0).expect_in_stdout(&[sentence, "lite."]);
     place.assay(&["show", name, "--table", "max-rates"]).expect_code(0).expect_in_stdout(&[
         "lite.base",
         "lite.next",
         "highest",
-        "40 %",
+        "40%",
     ]);
     let report = fs_err::read_to_string(run.join("report.html")).unwrap();
     assert!(report.contains("Rates that are shares of the highest rate"));
@@ -105,7 +105,7 @@ fn a_highest_rate_that_the_plan_gives_is_not_measured() {
     place.write("plan.toml", &plan("", SQLITE));
     place.assay(&["check", "plan.toml"]).expect_code(0).expect_in_stdout(&[
         "1 of which measures the highest rates",
-        "40 % of what the slowest target achieves",
+        "40% of what the slowest target achieves",
     ]);
     place
         .assay(&["find", "plan.toml", "--step", "tpcb", "--p99", "20ms"])
@@ -118,8 +118,8 @@ fn a_test_of_sysbench_and_its_variants_have_one_highest_rate() {
     let place = Place::new();
     let text = format!(
         "name = \"test\"\n[workload.sysbench]\nrows = 500\nwarmup = \"0s\"\nread-time = \"{QUICK}\"\n\
-         steps = [\"load\", \"point-query\"]\nrate = \"20 % of max\"\n[workload.sysbench.variant.low]\n\
-         [workload.sysbench.variant.high]\nrate = \"50 % of max\"\n{SQLITE}\n"
+         steps = [\"load\", \"point-query\"]\nrate = \"20% of max\"\n[workload.sysbench.variant.low]\n\
+         [workload.sysbench.variant.high]\nrate = \"50% of max\"\n{SQLITE}\n"
     );
     let run = place.run(&text, &[]).expect_code(0).run_directory();
     // The two differ only in their shares.

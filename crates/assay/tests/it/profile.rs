@@ -149,7 +149,7 @@ fn equal_libraries_seldom_show_a_function_that_changed() {
 
     let shown = (0..20).filter(shows_a_change).count();
 
-    // At an error rate of 5 %, more than 4 happen in one of 400 cases.
+    // At an error rate of 5%, more than 4 happen in one of 400 cases.
     assert!(shown <= 4, "{shown} of 20");
 }
 

@@ -135,7 +135,7 @@ fn order_entry_runs_with_and_without_a_rate() {
         assert!(row["ops"][kind]["failed"] == 0, "{row}");
     }
 
-    // Two clients begin 40 transactions per second, of which 45 % are new orders.
+    // Two clients begin 40 transactions per second, of which 45% are new orders.
     let row = shown.row("lite.base", "orders.slow");
     let offered: u64 = kinds.map(|kind| row["ops"][kind]["offered"].as_u64().unwrap()).iter().sum();
     assert!((190..=201).contains(&offered), "{row}");

@@ -101,7 +101,7 @@ impl VmstatReader {
             self.doubts.push(Doubt::at(
                 "import::swapped",
                 line.number,
-                format!("shares of processors add up to {sum} %, so they are left out"),
+                format!("shares of processors add up to {sum}%, so they are left out"),
             ));
         }
         let cpu = is_share.then_some(cpu);

@@ -25,7 +25,7 @@ pub(crate) fn measure(text: &str, what: &str, line: u64) -> Result<f64, Refusal>
     number.ok_or_else(|| Refusal::at(line, format!("{what} is `{}`, not a number", short(text))))
 }
 
-/// Returns a share of 100 %, which rounding may exceed a little.
+/// Returns a share of 100%, which rounding may exceed a little.
 pub(crate) fn share(text: &str, what: &str, line: u64) -> Result<f64, Refusal> {
     measure(text, what, line)
 }

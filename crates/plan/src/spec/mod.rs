@@ -157,7 +157,7 @@ named_enum! {
 pub struct UntilDecided {
     /// The most time for an invocation of Assay.
     pub time: Duration,
-    /// The smallest relative change that matters: 0.03 is 3 %.
+    /// The smallest relative change that matters: 0.03 is 3%.
     pub effect: f64,
 }
 

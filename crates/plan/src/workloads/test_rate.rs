@@ -29,7 +29,7 @@ enum GivenRate {
     PercentOfMax(f64),
 }
 
-/// `100`, `"20k/s"` or `"70 % of max"`
+/// `100`, `"20k/s"` or `"70% of max"`
 struct RateKind;
 
 impl ValueKind for RateKind {
@@ -47,14 +47,14 @@ impl ValueKind for RateKind {
             let message = format!("{} is not a share of the highest rate: {shown}", code(name));
             cx.error("plan::bad-number", node.place, message)
                 .label("expected a number, `%` and `of max`")
-                .help("for example `\"70 % of max\"`");
+                .help("for example `\"70% of max\"`");
             return None;
         };
 
         if !(PERCENT_MIN..=PERCENT_MAX).contains(&percent) {
-            let message = format!("{} is out of range: {percent} %", code(name));
+            let message = format!("{} is out of range: {percent}%", code(name));
             cx.error("plan::out-of-range", node.place, message)
-                .label(format!("allowed: {PERCENT_MIN} % to {PERCENT_MAX} %"));
+                .label(format!("allowed: {PERCENT_MIN}% to {PERCENT_MAX}%"));
             return None;
         }
         Some(GivenRate::PercentOfMax(percent))
@@ -63,7 +63,7 @@ impl ValueKind for RateKind {
     fn show(&self, value: &GivenRate) -> String {
         match value {
             GivenRate::PerClient(rate) => PER_CLIENT.show(rate),
-            GivenRate::PercentOfMax(percent) => quoted(&format!("{percent} % of max")),
+            GivenRate::PercentOfMax(percent) => quoted(&format!("{percent}% of max")),
         }
     }
 
@@ -139,7 +139,7 @@ fn refuse_max_without_share(
         format!("{max} has no effect: the rate is no share of it"),
     )
     .label("the highest rate of all clients together")
-    .help("remove it, or set `rate` to a share such as `\"70 % of max\"`");
+    .help("remove it, or set `rate` to a share such as `\"70% of max\"`");
 }
 
 #[cfg(test)]
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn clients_divide_the_share_of_a_highest_rate_as_soon_as_it_is_known() {
-        let open = plan("rate = \"70 % of max\"").unwrap();
+        let open = plan("rate = \"70% of max\"").unwrap();
         assert_eq!((rates(&open), unlimited_cells(&open)), ([None, None], vec![1, 4]));
         assert_eq!(open.cells()[0].kind, CellKind::Unlimited, "they come first");
 
@@ -182,9 +182,9 @@ mod tests {
         assert_eq!(rates(&measured), [Some(700.0), Some(3802.0 / 4.0)]);
         assert_eq!(unlimited_cells(&measured), [1, 4]);
 
-        let given = plan("rate = \"50 % of max\"\nmax = { 4 = \"8k\" }").unwrap();
+        let given = plan("rate = \"50% of max\"\nmax = { 4 = \"8k\" }").unwrap();
         assert_eq!((rates(&given), unlimited_cells(&given)), ([None, Some(1000.0)], vec![1]));
-        let for_all = plan("rate = \"120 % of max\"\nmax = 1000").unwrap();
+        let for_all = plan("rate = \"120% of max\"\nmax = 1000").unwrap();
         assert_eq!(
             (rates(&for_all), unlimited_cells(&for_all)),
             ([Some(1200.0), Some(300.0)], vec![])
@@ -197,12 +197,12 @@ mod tests {
     fn variants_that_differ_only_in_their_shares_have_one_highest_rate() {
         let variants = |second: &str| {
             let keys = format!(
-                "rate = \"40 % of max\"\n[workload.transactions.variant.a]\n[workload.transactions.variant.b]\n{second}"
+                "rate = \"40% of max\"\n[workload.transactions.variant.a]\n[workload.transactions.variant.b]\n{second}"
             );
             let cells = plan(&keys).unwrap().cells();
             cells.iter().filter(|cell| cell.kind == CellKind::Unlimited).count()
         };
-        assert_eq!(variants("rate = \"80 % of max\""), 2, "one for each number of clients");
+        assert_eq!(variants("rate = \"80% of max\""), 2, "one for each number of clients");
         assert_eq!(variants("form = \"procedure\""), 4);
         assert_eq!(variants("rate = 100"), 2);
     }
@@ -210,13 +210,13 @@ mod tests {
     #[test]
     fn a_wrong_share_is_refused_with_what_to_write() {
         for (keys, said) in [
-            ("rate = \"70 % of the max\"", "is not a share of the highest rate: `70 % of the max`"),
-            ("rate = \"70 %\"", "for example `\"70 % of max\"`"),
-            ("rate = \"0 % of max\"", "is out of range: 0 %"),
+            ("rate = \"70% of the max\"", "is not a share of the highest rate: `70% of the max`"),
+            ("rate = \"70%\"", "for example `\"70% of max\"`"),
+            ("rate = \"0% of max\"", "is out of range: 0%"),
             ("rate = 100\nmax = 1000", "`workload.transactions.max` has no effect"),
             ("step.tpcb.max = 1000", "`workload.transactions.step.tpcb.max` has no effect"),
-            ("rate = \"9 % of max\"\nmax = { 4 = \"8q\" }", "has an unknown unit"),
-            ("rate = \"9 % of max\"\nthink = \"1s\"", "can't have a rate"),
+            ("rate = \"9% of max\"\nmax = { 4 = \"8q\" }", "has an unknown unit"),
+            ("rate = \"9% of max\"\nthink = \"1s\"", "can't have a rate"),
         ] {
             let refused = plan(keys).unwrap_err();
             assert!(refused.contains(said), "{keys}: {refused}");

@@ -352,7 +352,7 @@ pub struct Plan {
 
 impl Plan {
     /// Returns the smallest relative change that matters, of a run until all is decided: 0.03 is
-    /// 3 %. `None` if the plan has none.
+    /// 3%. `None` if the plan has none.
     pub fn effect(&self) -> Option<f64> {
         let effect = self.resolved.iter().find(|value| value.key == "effect")?;
         effect.value.parse().ok().filter(|effect| (0.0..=1.0).contains(effect))

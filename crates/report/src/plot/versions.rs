@@ -23,7 +23,7 @@ pub struct VersionChart<'a> {
     pub step: &'a str,
     /// The metric.
     pub metric: &'a str,
-    /// The smallest change that the search looked for: 0.03 is 3 %.
+    /// The smallest change that the search looked for: 0.03 is 3%.
     pub threshold: f64,
     /// The versions that were measured, from the oldest to the newest.
     pub levels: &'a [VersionLevel],

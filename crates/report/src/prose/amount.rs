@@ -19,7 +19,7 @@ const NOTHING_MAX: f64 = 0.000_5;
 /// | more, but less than twice the base's | the share that came: `24% more` |
 /// | twice the base's or more | the multiple: `2.40x as much` |
 ///
-/// A factor never comes with `more` or `less`: readers take `1.24x more` for 124 % more, and `1.67x
+/// A factor never comes with `more` or `less`: readers take `1.24x more` for 124% more, and `1.67x
 /// less` for a subtraction. Only speeds are factors in both directions: `1.33x slower`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AmountChange {

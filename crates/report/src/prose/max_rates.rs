@@ -5,7 +5,7 @@ use words::counted;
 
 use crate::model::number::rate_text;
 
-/// Returns a rate with what it follows from: `The rate of tpcb with 4 clients is 3,802/s: 70 % of
+/// Returns a rate with what it follows from: `The rate of tpcb with 4 clients is 3,802/s: 70% of
 /// 5,432/s, the highest rate of pg.base, which is the slowest.`
 pub fn max_rate_sentence(rate: &MaxRate) -> String {
     let source = match (rate.slowest(), rate.achieved.len()) {
@@ -19,7 +19,7 @@ pub fn max_rate_sentence(rate: &MaxRate) -> String {
     };
 
     format!(
-        "The rate of {} with {} is {}/s: {} % of {}/s, {source}.",
+        "The rate of {} with {} is {}/s: {}% of {}/s, {source}.",
         rate.place(),
         counted(rate.clients as usize, "client"),
         rate_text(rate.rate_per_s),
@@ -49,14 +49,14 @@ mod tests {
         };
         assert_eq!(
             max_rate_sentence(&rate),
-            "The rate of tpcb with 4 clients is 3,802/s: 70 % of 5,432/s, the highest rate of pg.base, which is the slowest."
+            "The rate of tpcb with 4 clients is 3,802/s: 70% of 5,432/s, the highest rate of pg.base, which is the slowest."
         );
         rate.achieved.clear();
         rate.variant = Some("large".into());
         rate.clients = 1;
         assert_eq!(
             max_rate_sentence(&rate),
-            "The rate of tpcb of large with 1 client is 3,802/s: 70 % of 5,432/s, which the plan gives."
+            "The rate of tpcb of large with 1 client is 3,802/s: 70% of 5,432/s, which the plan gives."
         );
     }
 }

@@ -199,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns what is said of repeats that differ by `spread`, where turns tell 2 %, and other steps
+    /// Returns what is said of repeats that differ by `spread`, where turns tell 2%, and other steps
     /// lend so much freedom; `None`: the spread is that of the repeats.
     fn said(spread: f64, borrowed_freedom: Option<f64>) -> String {
         said_of(spread, Some(0.02), borrowed_freedom)

@@ -40,7 +40,7 @@ fn cells(rate: &MaxRate, targets: &[String]) -> Vec<Cell> {
         });
     }
     cells.push(Cell::plain(rate_text(rate.max_per_s)));
-    cells.push(Cell::plain(format!("{} %", rate.percent)));
+    cells.push(Cell::plain(format!("{}%", rate.percent)));
     cells.push(Cell::plain(rate_text(rate.rate_per_s)));
     cells
 }

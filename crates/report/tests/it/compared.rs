@@ -582,7 +582,7 @@ fn where_it_is_too_noisy_to_say_more_repeats_are_told_with_what_they_show() {
         .lines()
         .find(|line| line.contains("more repeats would show smaller changes"))
         .unwrap_or_else(|| panic!("{text}"));
-    // Of a spread of 1.25 %, at a level of 2 %.
+    // Of a spread of 1.25%, at a level of 2%.
     assert_eq!(
         note.trim(),
         "where it is too noisy to say, more repeats would show smaller changes in the median step: 6.1% with 5, 2.6% with 10, \

@@ -53,10 +53,10 @@ formulas! {
          (`deletes_per_event`)"
         "not published";
     "p50"
-        "the rate that 50 % of the seconds reached"
+        "the rate that 50% of the seconds reached"
         "of the first client alone, so it can't be compared with `ips` or `qps`";
     "p99"
-        "the rate that 99 % of the seconds reached: a low number"
+        "the rate that 99% of the seconds reached: a low number"
         "as above";
     "typical_rate"
         "geometric mean of the rates of [turns](turns.md), without the slowest fifth and the fastest \
@@ -70,7 +70,7 @@ formulas! {
         "100 x busy / all, where busy is the growth of user + nice + system + irq + softirq, \
          and all adds idle + iowait + steal"
         "mean of vmstat's us + sy. It includes the line since boot, and a zero for every \
-         repeated header, so it is about 4 to 5 % too low";
+         repeated header, so it is about 4 to 5% too low";
     "cpupq"
         "busy in microseconds / D1"
         "computed from `cpups`, with the same error";

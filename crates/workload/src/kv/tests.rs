@@ -346,7 +346,7 @@ fn clients_of_every_mix_find_what_was_written() {
             let values = bench.check_values();
             assert!(values.holds, "{name} {round}: {}", values.found);
 
-            // 5 % of 3000, and what was prepared when the step ended.
+            // 5% of 3000, and what was prepared when the step ended.
             let inserted = bench.kv.keys() - before;
             let expected = if mix.write == KvMixWrite::Insert { 80..230 } else { 0..1 };
             assert!(expected.contains(&inserted), "{name}: {inserted}");

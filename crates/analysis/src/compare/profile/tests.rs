@@ -2,7 +2,7 @@ use words::{CellKind, Random};
 
 use super::*;
 
-/// Compares with the target `old`, at an error rate of 5 %.
+/// Compares with the target `old`, at an error rate of 5%.
 fn compared_profiles(figures: &Figures) -> Vec<ComparedProfile> {
     compare_profiles(figures, &RowIndex::new(figures), "old", 0.05)
 }

@@ -135,7 +135,7 @@ impl ComparedWork {
         mean_of(&self.values)
     }
 
-    /// Returns the relative change: 0.01 is 1 % more work.
+    /// Returns the relative change: 0.01 is 1% more work.
     pub fn change(&self) -> Option<f64> {
         Some(self.ratio? - 1.0)
     }

@@ -312,7 +312,7 @@ fn a_step_that_only_reads_is_not_explained_by_writes_or_fsyncs() {
             [cost("a.c", "readrandom", 7500.0, &slow), cost("b.c", "readrandom", 24_600.0, fast)];
         with_setting(repeated(&costs), "sync", "1", "0")
     };
-    // Reads are 26 % of the change: that is not enough.
+    // Reads are 26% of the change: that is not enough.
     assert_eq!(cause(&figures(&fast)), Cause::Unexplained(Gap::NoLargePart));
     let fast = of(0.5, 100.0, 50.0, 3.0);
     let mut slow_reads = figures(&fast);
@@ -678,7 +678,7 @@ fn a_level_that_changed_in_most_repeats_explains_a_mean() {
     assert_eq!(kinds(&found(&figures)), [FindingKind::Unexplained]);
 }
 
-/// "Speedb vs RocksDB on a large server": 9.9.3 stalled 25.9 % of the time, 8.5 9 %, and why.
+/// "Speedb vs RocksDB on a large server": 9.9.3 stalled 25.9% of the time, 8.5 9%, and why.
 #[test]
 fn write_stalls_come_with_what_makes_them() {
     let of = |percent: f64| [("stall%", percent), ("op_lock_us", 100.0)];

@@ -79,7 +79,7 @@ fn clients_that_end_hours_apart_are_a_finding_and_minutes_are_not() {
     };
     assert_eq!(figure("spread of a25"), Some(200.5));
     assert_eq!(figure("spread of a24"), Some(18.3));
-    // Cached by Postgres, the same page: at most 11.3 %.
+    // Cached by Postgres, the same page: at most 11.3%.
     let cached = [("a", 1066.0, 11.3), ("a7", 248.0, 1.9), ("a26", 691.0, 11.0)];
     assert_eq!(found(&ends(&cached)), []);
 }

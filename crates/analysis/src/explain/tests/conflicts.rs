@@ -26,7 +26,7 @@ fn transfers(rate: f64, metrics: &[(&'static str, f64)]) -> Figures {
 }
 
 /// Half of the attempts fail, and each repeats 70 us of work. No part of the time grows by as much as
-/// 40 % of the change but CPU, which follows from the attempts.
+/// 40% of the change but CPU, which follows from the attempts.
 #[test]
 fn attempts_that_fail_are_the_cause_of_what_their_repetition_costs() {
     let metrics = [

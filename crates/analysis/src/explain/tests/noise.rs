@@ -136,7 +136,7 @@ fn simulated_targets_that_are_equal_seldom_have_a_cause() {
         println!(
             "{name} host: of {SEEDS} tables of equal targets {of_throughput} name a cause of throughput, {of_cpu} more own CPU"
         );
-        // Each family of verdicts has its error rate of 5 %.
+        // Each family of verdicts has its error rate of 5%.
         assert!(of_throughput <= SEEDS / 20, "{name} host: {of_throughput}");
         assert!(of_cpu <= SEEDS / 20, "{name} host: {of_cpu}");
     }

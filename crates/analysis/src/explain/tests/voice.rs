@@ -23,7 +23,7 @@ fn with_rates(mut figures: Figures, target: &str, rates: [f64; 5]) -> Figures {
     figures
 }
 
-/// MariaDB without `sync_binlog`: 2 fsyncs per commit became 0.00005, and own CPU fell by 76 %.
+/// MariaDB without `sync_binlog`: 2 fsyncs per commit became 0.00005, and own CPU fell by 76%.
 #[test]
 fn fsyncs_that_cease_come_before_the_cpu_that_follows_from_them() {
     let base = [("op_client_cpu_us", 400.0), ("fsyncs_per_commit", 2.0)];

@@ -55,7 +55,7 @@ pub struct Quality {
     /// The thickness of a chart's line: (95th - 5th percentile of the rates) / usual; `None` as
     /// for `cv`.
     pub thickness: Option<f64>,
-    /// The rate that all but 1 % of the seconds reached, over the usual; `None` as for `cv`.
+    /// The rate that all but 1% of the seconds reached, over the usual; `None` as for `cv`.
     pub p1_of_median: Option<f64>,
     /// Seconds with less than half the usual rate, in proportion to the clients that were still at
     /// work.

@@ -47,12 +47,12 @@ fn percent(truth: Truth, times: u32, holds: impl Fn(&Effects) -> bool) -> f64 {
     let percent = 100.0 * hits.count() as f64 / f64::from(times);
     #[allow(clippy::print_stdout, reason = "the figures of docs/validation.md")]
     {
-        println!("effects: {truth:?}: {percent:.1} % of {times}");
+        println!("effects: {truth:?}: {percent:.1}% of {times}");
     }
     percent
 }
 
-/// Returns the largest percentage that chance makes of a rate of 5 %.
+/// Returns the largest percentage that chance makes of a rate of 5%.
 fn percent_at_most(times: u32) -> f64 {
     100.0 * at_most(0.05, times)
 }
@@ -84,7 +84,7 @@ fn equal_levels_are_called_different_at_most_as_often_as_the_error_rate() {
 #[test]
 fn combinations_without_interaction_differ_at_most_as_often_as_the_error_rate() {
     let any = |found: &Effects| found.rows.iter().any(|row| row.differs());
-    // `a` makes 10 % of difference, and `b` 20 and 30 %: in every combination the same.
+    // `a` makes 10% of difference, and `b` 20 and 30%: in every combination the same.
     let ratios: &[f64] = &[1.2, 1.3, 0.9, 0.9 * 1.2, 0.9 * 1.3];
     for noise in NOISES {
         let truth = Truth { noise, ratios, ..EQUAL };

@@ -45,7 +45,7 @@ fn is_unchanged(compared: &Compared) -> bool {
     throughput.any(|row| row.verdict == Verdict::Equal)
 }
 
-/// Returns the largest share that chance makes of a rate of 5 %.
+/// Returns the largest share that chance makes of a rate of 5%.
 fn rate_and_chance() -> f64 {
     at_most(0.05, simulations(RUNS))
 }

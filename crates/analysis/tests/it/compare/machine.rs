@@ -26,19 +26,19 @@ impl Random {
 /// The variation of each value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
-    /// 1 %.
+    /// 1%.
     Normal,
-    /// Student's t with three degrees of freedom, times 1 %.
+    /// Student's t with three degrees of freedom, times 1%.
     HeavyTailed,
-    /// A delay that is 1 % at the median and 3 % or more in one of eight.
+    /// A delay that is 1% at the median and 3% or more in one of eight.
     Skewed,
-    /// 1 %, and one value of ten is 30 % less.
+    /// 1%, and one value of ten is 30% less.
     Outliers,
-    /// 0.2 %, and half of the values are 5 % less.
+    /// 0.2%, and half of the values are 5% less.
     TwoModes,
-    /// 1 %, and three values of ten are 60 % less.
+    /// 1%, and three values of ten are 60% less.
     Bursts,
-    /// 1 % in the base. The values of other targets have a delay that is 2 % at the median and 10 %
+    /// 1% in the base. The values of other targets have a delay that is 2% at the median and 10%
     /// or more in one of twenty, and are otherwise so much faster that the mean logarithm is the
     /// same.
     DelaysOfTargets,
@@ -79,22 +79,22 @@ impl Noise {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Drift {
     None,
-    /// From the first to the last slot of an invocation it gets 10 % slower.
+    /// From the first to the last slot of an invocation it gets 10% slower.
     Linear,
-    /// The same in odd invocations, and 10 % faster in even ones.
+    /// The same in odd invocations, and 10% faster in even ones.
     ToAndFro,
-    /// A random walk whose end has a standard deviation of 10 %.
+    /// A random walk whose end has a standard deviation of 10%.
     Wandering,
-    /// Each repeat has a level of its own, with a standard deviation of 5 %.
+    /// Each repeat has a level of its own, with a standard deviation of 5%.
     Levels,
     /// Neighbors: from cell to cell half of their load stays (an AR(1) process), its standard
-    /// deviation is 35 %.
+    /// deviation is 35%.
     Neighbors,
-    /// Every second cell is 10 % slower.
+    /// Every second cell is 10% slower.
     EveryTwo,
-    /// Of four cells the second and third are 10 % slower.
+    /// Of four cells the second and third are 10% slower.
     EveryFour,
-    /// Each cell has a level of its own, with a standard deviation of 2 %, which all its steps
+    /// Each cell has a level of its own, with a standard deviation of 2%, which all its steps
     /// share.
     Cells,
 }

@@ -7,7 +7,7 @@ use super::machine::{BASE, Drift, Noise, Random, Truth};
 use super::simulated::{called_different, options, share, shown};
 use crate::simulations::{at_most, simulations};
 
-/// Five machines whose levels differ by 30 %, each with one repeat, as an array of jobs measures
+/// Five machines whose levels differ by 30%, each with one repeat, as an array of jobs measures
 /// them.
 const ARRAY: Truth = Truth { invocations: 5, machines: 5, machine_levels: 0.3, ..Truth::EQUAL };
 
@@ -60,7 +60,7 @@ fn a_change_shows_within_machines_that_differ_by_far_more() {
         shown(&compared) > 0
     });
     let unpaired = unpaired.count() as f64 / 500.0;
-    crate::tell!("3 % on 5 machines that differ by 30 %: in pairs {paired}, without {unpaired}");
+    crate::tell!("3% on 5 machines that differ by 30%: in pairs {paired}, without {unpaired}");
     assert!(paired >= 0.8 && unpaired <= 0.06, "{paired} {unpaired}");
 }
 
@@ -88,7 +88,7 @@ fn a_change_that_all_machines_share_shows_with_several_repeats_of_each() {
     for (repeats, machines, least) in [(10, 2, 0.7), (9, 3, 0.8), (10, 5, 0.9), (30, 10, 0.9)] {
         let truth = Truth { repeats, machines, invocations: machines, ratios: &[0.97], ..ARRAY };
         let found = share(truth, simulations(1000), slower);
-        crate::tell!("3 % with {repeats} repeats on {machines} machines: {found}");
+        crate::tell!("3% with {repeats} repeats on {machines} machines: {found}");
         assert!(found >= least, "{truth:?}: {found}");
     }
 }

@@ -95,7 +95,7 @@ fn the_overall_mean_of_equal_targets_differs_at_most_as_often_as_the_error_rate(
         let percent = 100.0 * hits.count() as f64 / f64::from(times);
         #[allow(clippy::print_stdout, reason = "the figures of docs/validation.md")]
         {
-            println!("overall: {truth:?}: {percent:.1} % of {times}");
+            println!("overall: {truth:?}: {percent:.1}% of {times}");
         }
         assert!(percent <= 100.0 * at_most(0.01, times), "{truth:?}: {percent}");
     }

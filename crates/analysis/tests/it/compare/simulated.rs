@@ -57,7 +57,7 @@ fn check_equal(truth: Truth, times: u32) {
     let Truth { noise, drift, repeats, invocations, steps, spreads, .. } = truth;
     tell!(
         "equal: {repeats} repeats, {invocations} invocations, {steps} steps, {noise:?}, {drift:?}, {spreads:?}: \
-         {:.1} % of {times}",
+         {:.1}% of {times}",
         share * 100.0
     );
     assert!(share <= at_most(0.05, times), "{truth:?}: {share}");
@@ -142,7 +142,7 @@ fn three_percent_less_is_shown_in_the_noise_of_one_percent_with_five_repeats() {
     let slower = |compared: &Compared| compared.rows[0].verdict == Verdict::Slower;
     for (drift, least) in [(Drift::None, 0.8), (Drift::Linear, 0.8), (Drift::Levels, 0.8)] {
         let share = share(Truth { drift, ..truth }, 200, slower);
-        tell!("power {drift:?}: {:.1} %", share * 100.0);
+        tell!("power {drift:?}: {:.1}%", share * 100.0);
         assert!(share >= least, "{drift:?}: {share}");
     }
 }
@@ -158,7 +158,7 @@ fn intervals_hold_the_true_ratio_as_often_as_they_say() {
             for drift in [Drift::None, Drift::Linear] {
                 let truth = Truth { noise, drift, repeats, ratios: &[0.97], ..Truth::default() };
                 let share = share(truth, times, holds);
-                tell!("holds {repeats} {noise:?} {drift:?}: {:.1} %", share * 100.0);
+                tell!("holds {repeats} {noise:?} {drift:?}: {:.1}%", share * 100.0);
                 assert!(share >= 0.93, "{truth:?}: {share}");
             }
         }
@@ -183,7 +183,7 @@ fn drift_breaks_repeats_that_did_not_take_turns_and_not_those_that_did() {
 
 #[test]
 fn of_what_is_called_different_at_most_the_error_rate_is_not() {
-    // Of two targets one is slower by 4 % in all of three steps.
+    // Of two targets one is slower by 4% in all of three steps.
     let mut random = Random::new(11);
     let (mut all, mut wrong, mut found) = (0, 0.0, 0);
     for _ in 0..200 {
@@ -202,7 +202,7 @@ fn of_what_is_called_different_at_most_the_error_rate_is_not() {
         }
     }
     tell!(
-        "of those called different {:.1} % are not; {:.1} % of those that are were found",
+        "of those called different {:.1}% are not; {:.1}% of those that are were found",
         wrong / f64::from(all) * 100.0,
         found as f64 / f64::from(all * 3) * 100.0
     );
@@ -262,7 +262,7 @@ fn three_repeats_of_many_steps_show_what_three_repeats_of_one_step_cannot() {
         f64::from(found as u32) / (50.0 * 12.0)
     };
     let (alone, lent) = (found(false), found(true));
-    tell!("of changes of 3 % in 12 of 24 steps: {alone} alone, {lent} with borrowed spreads");
+    tell!("of changes of 3% in 12 of 24 steps: {alone} alone, {lent} with borrowed spreads");
     assert!(alone < 0.2 && lent > 0.6, "{alone} {lent}");
 }
 
@@ -273,7 +273,7 @@ fn more_repeats_show_a_small_change_of_one_step_among_many_more_often() {
         share(truth, simulations(500), |compared| is_shown(&compared.rows[0]))
     };
     let shares = [5, 7, 8, 10, 14].map(found);
-    tell!("2 % in one of 24 steps with 5, 7, 8, 10 and 14 repeats: {shares:?}");
+    tell!("2% in one of 24 steps with 5, 7, 8, 10 and 14 repeats: {shares:?}");
     assert!(shares.is_sorted(), "{shares:?}");
     assert!(shares[3] > 0.75 && shares[4] > 0.9, "{shares:?}");
 }
@@ -286,7 +286,7 @@ fn equal_steps_pass_the_gate_and_one_at_the_threshold_does_not() {
         share(truth, times, |compared| gate(compared, &Thresholds::default()) == Gate::Pass)
     };
     let (equal, at_threshold) = (passes(&[1.0]), passes(&[0.97]));
-    tell!("24 steps pass the gate: {equal}; if one has lost 3 %: {at_threshold}");
+    tell!("24 steps pass the gate: {equal}; if one has lost 3%: {at_threshold}");
     assert!(equal > 0.85, "{equal}");
     assert!(at_threshold <= at_most(0.05, times), "{at_threshold}");
 }
@@ -301,7 +301,7 @@ fn targets_that_differ_by_what_matters_are_called_equal_at_most_at_the_error_rat
             let truth = Truth { noise, repeats, looks, ratios: &[0.97], ..Truth::EQUAL };
             let equal = |compared: &Compared| compared.rows[0].verdict == Verdict::Equal;
             let share = share(truth, times, equal);
-            tell!("equal although 3 % differ: {noise:?}, {repeats}, {looks:?}: {share}");
+            tell!("equal although 3% differ: {noise:?}, {repeats}, {looks:?}: {share}");
             assert!(share <= at_most(0.05, times), "{noise:?} {repeats}: {share}");
         }
     }

@@ -292,7 +292,7 @@ fn cpu_of(metric: &'static str, repeats: usize, cpu: impl Fn(usize) -> (f64, f64
     compare(&figures(rows), &with_metric)
 }
 
-/// Five steps of which the first costs 3 % more CPU, while throughput is anything.
+/// Five steps of which the first costs 3% more CPU, while throughput is anything.
 fn own_cpu_in_noise() -> Compared {
     let truth = Truth { noise: Noise::Bursts, steps: 5, ..Truth::default() };
     let mut figures = truth.measure(&mut Random::new(3));
@@ -566,7 +566,7 @@ fn a_target_against_itself_gives_the_noise_floor() {
     let floor = noise_floor(&compared);
     assert_eq!(floor.steps.len(), 8);
     assert_eq!(floor.shown, 0);
-    // Two values with 1 % each.
+    // Two values with 1% each.
     let spread = floor.spread_median.unwrap();
     assert!((0.009..0.02).contains(&spread), "{spread}");
     let worst = &floor.steps[floor.worst_step.unwrap()];

@@ -177,7 +177,7 @@ struct Truth {
     noise: f64,
     /// The target's work, relative to the base's.
     ratio: f64,
-    /// Half of the cells do 1 % more work than the others, whichever their target.
+    /// Half of the cells do 1% more work than the others, whichever their target.
     has_two_modes: bool,
 }
 
@@ -234,7 +234,7 @@ fn simulated_cells_of_equal_targets_show_a_change_in_at_most_one_of_twenty_runs(
 
 #[test]
 fn simulated_cells_show_one_percent_of_work_in_the_noise_of_exact_cells() {
-    // Cells, noise, and the least share of steps in which 1 % more is shown.
+    // Cells, noise, and the least share of steps in which 1% more is shown.
     for (cells, noise, least) in [
         (2, 0.0001, 1.0),
         (2, 0.0003, 0.98),

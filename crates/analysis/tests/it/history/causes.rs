@@ -27,7 +27,7 @@ struct Truth {
     has_reference: bool,
     /// The machine's level walks by this much each night.
     walk: f64,
-    /// All nights are measured on two machines by turns, of which the second is 20 % slower.
+    /// All nights are measured on two machines by turns, of which the second is 20% slower.
     has_two_machines: bool,
 }
 

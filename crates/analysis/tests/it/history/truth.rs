@@ -5,30 +5,30 @@ use super::machine::Random;
 /// The variation of points around their level, in shares of the value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
-    /// Normal, 1 %.
+    /// Normal, 1%.
     Normal,
-    /// Student's t with three degrees of freedom, times 1 %.
+    /// Student's t with three degrees of freedom, times 1%.
     HeavyTailed,
-    /// Normal, 1 %, and one point of ten is 30 % less.
+    /// Normal, 1%, and one point of ten is 30% less.
     Outliers,
-    /// 0.2 %, and half of the points are 5 % less.
+    /// 0.2%, and half of the points are 5% less.
     TwoModes,
-    /// Half of a night's deviation stays the next night: an AR(1) process of 1 %.
+    /// Half of a night's deviation stays the next night: an AR(1) process of 1%.
     Correlated,
-    /// The same with 80 %.
+    /// The same with 80%.
     StronglyCorrelated,
-    /// Normal, 1 %, around a level that walks 0.3 % each night.
+    /// Normal, 1%, around a level that walks 0.3% each night.
     Wandering,
 }
 
 pub const NOISES: [(&str, Noise); 7] = [
-    ("normal, 1 %", Noise::Normal),
-    ("heavy tails: t with 3 degrees, x 1 %", Noise::HeavyTailed),
-    ("one point of ten is 30 % less", Noise::Outliers),
-    ("two modes, 5 % apart", Noise::TwoModes),
+    ("normal, 1%", Noise::Normal),
+    ("heavy tails: t with 3 degrees, x 1%", Noise::HeavyTailed),
+    ("one point of ten is 30% less", Noise::Outliers),
+    ("two modes, 5% apart", Noise::TwoModes),
     ("half of a deviation stays: AR(1), 0.5", Noise::Correlated),
     ("most of a deviation stays: AR(1), 0.8", Noise::StronglyCorrelated),
-    ("a level that walks 0.3 % each night", Noise::Wandering),
+    ("a level that walks 0.3% each night", Noise::Wandering),
 ];
 
 /// The shape of a series: the changes of its level.

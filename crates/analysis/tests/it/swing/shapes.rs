@@ -86,7 +86,7 @@ impl Shape {
         match self {
             Self::Sine => "sine".to_owned(),
             Self::Sawtooth => "sawtooth".to_owned(),
-            Self::Dips(share) => format!("dips in {:.0} % of a cycle", 100.0 * share),
+            Self::Dips(share) => format!("dips in {:.0}% of a cycle", 100.0 * share),
         }
     }
 

@@ -88,10 +88,10 @@ fn shares_text(plan: &Plan) -> String {
                 let rate = match share.max(clients) {
                     Some(max) => {
                         let (rate, max) = (rate_text(share.of(max)), rate_text(max));
-                        format!("{rate}/s with {with}, {} % of {max}/s", share.percent)
+                        format!("{rate}/s with {with}, {}% of {max}/s", share.percent)
                     }
                     None => format!(
-                        "{} % of what the slowest target achieves with {with}, measured first",
+                        "{}% of what the slowest target achieves with {with}, measured first",
                         share.percent
                     ),
                 };

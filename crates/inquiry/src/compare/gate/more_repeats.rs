@@ -136,7 +136,7 @@ mod tests {
     use super::super::tests::row;
     use super::*;
 
-    /// Returns a noisy comparison of five pairs, whose ratios vary by 10 %, and a threshold of
+    /// Returns a noisy comparison of five pairs, whose ratios vary by 10%, and a threshold of
     /// `percent`.
     fn noisy(percent: f64) -> (ComparedStep, Thresholds) {
         let value = analysis::compare::Sample { run: 0, repeat: 1, value: 1.0 };
@@ -166,13 +166,13 @@ mod tests {
     #[test]
     fn the_threshold_determines_the_repeats_which_add_to_those_of_all_runs() {
         let (row, thresholds) = noisy(10.0);
-        // Power tables: a change of one standard deviation needs 10 pairs, and 10 % less is 1.05
+        // Power tables: a change of one standard deviation needs 10 pairs, and 10% less is 1.05
         // standard deviations. Intervals that hold after a look at the first pairs are 1.5 times as
         // wide, and so need twice as many.
         let more = more_repeats(&row, &thresholds).unwrap();
         assert!(matches!(more, NeededRepeats::More(13..=18)), "{more:?}");
         assert_eq!(more.total_with(3) - 3, more.total_with(5) - 5);
-        // A threshold of 2 % would need a hundred or more.
+        // A threshold of 2% would need a hundred or more.
         let (row, thresholds) = noisy(2.0);
         assert_eq!(more_repeats(&row, &thresholds), None);
         assert_eq!(repeats_needed(&row, &thresholds), Some(REPEATS_CAP));

@@ -245,7 +245,7 @@ fn designed(
         (1..=3).map(move |repeat| (at, name.clone(), repeat)).collect::<Vec<_>>()
     };
     let rows = names.iter().enumerate().flat_map(measured).map(|(at, name, repeat)| {
-        // Noise of up to 0.6 %, other in each target.
+        // Noise of up to 0.6%, other in each target.
         let noise = 1.0 + 0.001 * ((at * 5 + repeat as usize * 3) % 7) as f64;
         row(&name, 1, repeat, "l.i0", noise * speed(&targets[at]))
     });

@@ -9,7 +9,7 @@ use crate::prose::bisections::BisectView;
 
 /// The width of the chart in characters.
 const CHART_WIDTH: usize = 40;
-/// The least range of the chart, so that noise does not fill it: 2 %.
+/// The least range of the chart, so that noise does not fill it: 2%.
 const CHART_RANGE_MIN: f64 = 0.02;
 
 impl BisectView {

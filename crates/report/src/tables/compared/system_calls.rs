@@ -43,7 +43,7 @@ pub(super) fn table(comparison: &Comparison<'_>) -> Table {
     }
 
     table.notes.push(format!(
-        "{shown_count} of {count} numbers changed by more than 1 %, 0.01 per operation and their intervals, which are corrected for the number of kinds; the largest {LISTED} of each step are listed"
+        "{shown_count} of {count} numbers changed by more than 1%, 0.01 per operation and their intervals, which are corrected for the number of kinds; the largest {LISTED} of each step are listed"
     ));
     table
 }

@@ -93,7 +93,7 @@ fn totals_are_sums_of_what_is_not_counted_within_another() {
     check(&UPDATE_1);
 }
 
-/// The page says that 9.9.3 reaches 82 % of 8.5.4.
+/// The page says that 9.9.3 reaches 82% of 8.5.4.
 #[test]
 fn the_throughput_of_overwrite() {
     let table = publish(&UPDATE_1).table("Throughput relative to 8.5.4", None);

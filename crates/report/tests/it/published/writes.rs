@@ -92,7 +92,7 @@ fn check(mut published: Published, said: &[Said]) {
     }
 }
 
-/// In text: (57, 83, 54), (80, 20, 62) and (46, 17, 33) percent; half for updates and about 30 %
+/// In text: (57, 83, 54), (80, 20, 62) and (46, 17, 33) percent; half for updates and about 30%
 /// less for inserts.
 const SMALL_WITHOUT_FSYNC: [Said; 4] = [
     ("bl1_sync0_dw1", "bl0_sync0_dw1", "0.57 0.83 0.54"),
@@ -109,7 +109,7 @@ const SMALL_WITH_FSYNC: [Said; 3] = [
     ("bl1_sync1_dw1", "sync1_comp0_fpi1", "0.14 0.14 0.14"),
 ];
 
-/// In text: (44, 79, 43), (96, 16, 70) and (42, 13, 30) percent. About 5 % less with full page
+/// In text: (44, 79, 43), (96, 16, 70) and (42, 13, 30) percent. About 5% less with full page
 /// writes is said of all tests, and is true of the first.
 const MEDIUM_WITHOUT_FSYNC: [Said; 4] = [
     ("bl1_sync0_dw1", "bl0_sync0_dw1", "0.44 0.79 0.43"),
