@@ -67,7 +67,7 @@ pub use contract::{
     Action, BulkLoad, Capabilities, Capture, CaptureSession, Column, ColumnType, Comparison,
     DefinedType, Dialect, Direction, Engine, HEARTBEAT_TABLE, Index, IndexRows, Interrupt, KeptRow,
     KeyFacts, KeyOrder, KeyValueEngine, KeyValueLibrary, KeyValueSession, LibraryConfig, Needs,
-    Observer, Obstacle, Outcome, ParamType, Partitions, RangeScan, Replicated, Rows, Scan, Scanned,
+    OUTCOME_SQLSTATE, Observer, Obstacle, Outcome, ParamType, Partitions, RangeScan, Replicated, Rows, Scan, Scanned,
     ServerEngine, Session, SettleLimits, Settled, SqlEngine, Statement, Storage, Table, TableFacts,
     TransactionOptions, UnknownOption, Value, notation,
 };

@@ -28,4 +28,4 @@ pub use running::{
     Settled, SqlEngine, Storage, TableFacts,
 };
 pub use schema::{Column, ColumnType, Comparison, DefinedType, Index, Partitions, Table};
-pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
+pub use session::{Interrupt, OUTCOME_SQLSTATE, Outcome, ParamType, Rows, Session, Statement};

@@ -21,6 +21,10 @@ pub enum ParamType {
     Text,
 }
 
+/// The SQLSTATE of the notice with which a `do` block of PostgreSQL, which has no result, tells its
+/// outcome.
+pub const OUTCOME_SQLSTATE: &str = "AS000";
+
 /// The outcome of an executed statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -74,7 +78,7 @@ pub trait Session: Send + 'static {
 
     /// Runs the selected statement and reads its whole result. If the call of a procedure returns
     /// several results, the outcome is that of the last one with rows. A `do` block of PostgreSQL,
-    /// sent as text, has the value of its notice with the SQLSTATE `AS000`. To retry a failed
+    /// sent as text, has the value of its notice with the SQLSTATE [`OUTCOME_SQLSTATE`]. To retry a failed
     /// operation, call `execute` again without [`start`](Session::start): it runs the same statement
     /// with the same parameters.
     ///

@@ -1,10 +1,8 @@
 //! Converts the server's error messages to [`Error`]s.
 
+use crate::contract::OUTCOME_SQLSTATE;
 use crate::error::{Error, ErrorClass};
 pub(super) use crate::net::failure::{closed, from_io, protocol};
-
-/// The SQLSTATE of notices with the outcome of a block.
-const OUTCOME: &str = "AS000";
 
 /// Returns the class of an SQLSTATE. `ends_connection` means that the server then closes the
 /// connection.
@@ -33,7 +31,7 @@ pub(super) fn outcome_of(notice: &[u8]) -> Option<i64> {
         let mut fields = notice.split(|&byte| byte == 0);
         fields.find_map(|field| field.strip_prefix(&[letter]))
     };
-    if field(b'C') != Some(OUTCOME.as_bytes()) {
+    if field(b'C') != Some(OUTCOME_SQLSTATE.as_bytes()) {
         return None;
     }
     std::str::from_utf8(field(b'M')?).ok()?.parse().ok()

@@ -94,7 +94,7 @@ impl<S: Session> Body<S> for Call {
 /// Runs the started statement, which is a whole transaction.
 ///
 /// # Errors
-/// The engine's own.
+/// The engine's own; no outcome, such as of a server that sends no notices.
 pub(super) fn run_whole<S: Session>(
     session: &mut S,
     engine: Engine,
@@ -103,7 +103,9 @@ pub(super) fn run_whole<S: Session>(
     // The server commits before it answers. In MySQL, a transaction that failed stays open.
     let is_open = engine == Engine::Mysql;
     *progress = Progress { is_open, is_committing: true, is_committed: false };
-    let outcome = session.execute()?.value.unwrap_or(0);
+    let Some(outcome) = session.execute()?.value else {
+        return Err(Error::new(ErrorClass::Other, "the server did not return whether it committed"));
+    };
     let is_rolled_back = outcome < 0;
     *progress = if is_rolled_back { Progress::default() } else { Progress::COMMITTED };
 

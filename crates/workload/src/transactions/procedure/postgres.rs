@@ -1,6 +1,7 @@
 //! The language PL/pgSQL. A procedure that is called outside of a transaction is one itself: it commits
 //! when it ends.
 
+use engine::OUTCOME_SQLSTATE;
 use plan::transactions::{List, Number, NumberOperator};
 use words::Engine;
 
@@ -8,9 +9,6 @@ use super::language::{
     BlockText, Kind, Language, OUTCOME, Parts, Piece, ROWS, Sql, constant, integer_name,
 };
 use crate::transactions::values::SYLLABLES;
-
-/// The SQLSTATE of the notice with the outcome of a block, which has no result.
-const OUTCOME_NOTICE: &str = "AS000";
 
 /// The language of PostgreSQL.
 pub(super) struct Postgres {
@@ -211,7 +209,7 @@ impl Language for Postgres {
 
 /// Returns the statement that tells the client the outcome of a block.
 fn notice() -> String {
-    format!("raise notice using errcode = '{OUTCOME_NOTICE}', message = {OUTCOME}::text;")
+    format!("raise notice using errcode = '{OUTCOME_SQLSTATE}', message = {OUTCOME}::text;")
 }
 
 fn type_of(kind: Kind) -> &'static str {
