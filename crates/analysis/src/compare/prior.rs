@@ -124,8 +124,9 @@ pub(super) fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
     priors
 }
 
-/// Returns the prior of each spread under one likeness, in their order, with at most this freedom.
-fn priors_by(likeness: Likeness, spreads: &[&Spread], freedom_max: f64) -> Vec<Option<Prior>> {
+/// Returns the prior of each spread under one likeness, in their order. `freedom_of_all` is the most
+/// freedom that they can lend if none of them is wild.
+fn priors_by(likeness: Likeness, spreads: &[&Spread], freedom_of_all: f64) -> Vec<Option<Prior>> {
     let mut priors = vec![None; spreads.len()];
     if spreads.len() < SPREADS_MIN {
         return priors;
@@ -134,6 +135,9 @@ fn priors_by(likeness: Likeness, spreads: &[&Spread], freedom_max: f64) -> Vec<O
     let like = without_wild(likeness, spreads);
     let of_like: Vec<&Spread> = like.iter().map(|&index| spreads[index]).collect();
     let noise = CommonNoise::fit(likeness, &of_like, Caution::Careful);
+    // A wild spread confirms nothing.
+    let freedom_max =
+        if of_like.len() == spreads.len() { freedom_of_all } else { freedom_of_others(&of_like) };
     let freedom = noise.freedom.min(freedom_max);
     if freedom <= 0.0 {
         return priors;

@@ -15,10 +15,14 @@ pub(super) fn trigamma(x: f64) -> f64 {
     sum + inverse + square / 2.0 + inverse * square * series
 }
 
-/// Returns the x with this trigamma; infinity for what is not above zero. Newton's method on
+/// The trigamma of a million. A variance with more degrees of freedom than that counts as known.
+const TRIGAMMA_MIN: f64 = 1e-6;
+
+/// Returns the x with this trigamma; infinity where it is below [`TRIGAMMA_MIN`]. Newton's method on
 /// 1 / trigamma, which is nearly a line (Smyth 2004, appendix).
 pub(super) fn inverse_trigamma(value: f64) -> f64 {
-    if value < 1e-6 {
+    debug_assert!(!value.is_nan());
+    if value < TRIGAMMA_MIN {
         return f64::INFINITY;
     }
 
@@ -29,6 +33,7 @@ pub(super) fn inverse_trigamma(value: f64) -> f64 {
         let at = trigamma(x);
         let change = at * (1.0 - at / value) / slope;
         x += change;
+        // The steps begin above the result, so x only shrinks, except by rounding in the end.
         if -change / x < 1e-10 {
             break;
         }
