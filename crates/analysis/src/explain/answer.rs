@@ -37,7 +37,7 @@ pub struct Answer {
     pub repeats: Option<(usize, usize)>,
     /// All repeats of a target begin with copies of one database, so that the difference of targets
     /// has in it how one load differs from another.
-    pub is_of_one_load: bool,
+    pub is_of_one_database: bool,
     /// The cause of all changes that are shown; `None`: they have no common cause.
     #[serde(skip)]
     pub cause: Option<ChangeCause>,
@@ -136,18 +136,32 @@ impl ChangeOfAll {
             return None;
         }
 
-        let rows = compared.rows.iter();
-        let rows = rows.filter(|row| row.metric == THROUGHPUT && row.cell.target == target);
-        let mut steps: Vec<Change> = rows.filter_map(Change::of).collect();
-        sort_smallest_first(&mut steps, |item| item.ratio);
         Some(Self {
             ratio: mean.ratio?,
             interval: mean.interval?,
             step_count: overall.step_count,
             all_step_count: overall.all_step_count,
-            extremes: steps.first().cloned().zip(steps.last().cloned()).map(Into::into),
+            extremes: extreme_steps(compared, target, overall.step_count),
         })
     }
+}
+
+/// Returns the steps of a target with the lowest and the highest ratio, of `step_count` that have an
+/// interval; `None` if not all of them are in the comparison, because one step was asked for.
+fn extreme_steps(compared: &Compared, target: &str, step_count: usize) -> Option<[Change; 2]> {
+    let mut steps = Vec::new();
+    for row in &compared.rows {
+        let is_throughput = row.metric == THROUGHPUT && row.cell.target == target;
+        if is_throughput && row.interval.is_some() {
+            steps.extend(Change::of(row));
+        }
+    }
+    if steps.len() < step_count {
+        return None;
+    }
+
+    sort_smallest_first(&mut steps, |step| step.ratio);
+    Some([steps.first()?.clone(), steps.last()?.clone()])
 }
 
 /// Summarizes each target but the base, from its `rows` about throughput.
@@ -182,7 +196,7 @@ fn apart(compared: &Compared) -> Option<Apart> {
 }
 
 /// Returns whether repeats of a target in a single run began with copies of one database.
-fn is_of_one_load(begun: &[StartedCell]) -> bool {
+fn is_of_one_database(begun: &[StartedCell]) -> bool {
     let runs = distinct(begun.iter().map(|start| start.run)).len();
     runs == 1 && databases::repeats_share_a_load(begun)
 }
@@ -230,7 +244,7 @@ impl Answer {
             without_effect: effects.design.as_ref().map(|_| WithoutEffect::of(effects)),
             load_count: distinct(rows.iter().map(|row| row.cell.load())).len(),
             repeats: repeats.iter().copied().min().zip(repeats.iter().copied().max()),
-            is_of_one_load: is_of_one_load(&figures.begun),
+            is_of_one_database: is_of_one_database(&figures.begun),
             cause: cause_of_all(&rows, findings),
             typical: typical::rates(compared, &targets),
             typical_cpu: typical::cpu(compared, &targets),
@@ -275,8 +289,9 @@ impl TargetAnswer {
             }
         }
 
-        sort_largest_first(&mut answer.faster, |item| item.ratio);
-        sort_smallest_first(&mut answer.slower, |item| item.ratio);
+        // Of a cost, what is faster has a ratio below 1.
+        sort_largest_first(&mut answer.faster, Change::size);
+        sort_largest_first(&mut answer.slower, Change::size);
         sort_smallest_first(&mut answer.single, |item| item.ratio);
         answer
     }

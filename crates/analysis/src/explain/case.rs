@@ -2,9 +2,10 @@
 
 use record::{CellKey, SettingRole};
 
+use super::accounting::changed_time;
 use super::difference::{TargetDifference, shared};
 use super::finding::Evidence;
-use super::thresholds::{EXPLAINS, INDEX_GROWTH, SAME, SMALL_PART, STATES_SHOWN};
+use super::thresholds::{EXPLAINS, INDEX_GROWTH, SAME, SMALL_PART, STATES_SHOWN, WHOLE_MAX};
 use crate::compare::{
     Compared, ComparedStep, NamedFunction, Pairing, PlanDifference, Sample, StateDifference,
     Verdict,
@@ -326,17 +327,20 @@ impl<'a> Case<'a> {
         of_step.map_or(&[], |plans| &plans.statements)
     }
 
-    /// Returns the wait of sessions that changed most, if it makes up enough of the change of an
-    /// operation's time. Where something else has a rate, other connections work beside the main
+    /// Returns the wait of sessions that changed most, if the time of an operation is shown to have changed
+    /// as well, and the wait makes up enough of that, and not more than all. Where something else has a rate, other connections work beside the main
     /// ones, and their waits say nothing about these.
     pub(super) fn named_wait(&self) -> Option<&'a StateDifference> {
         let mut rows = self.base.rows.iter().chain(&self.side.rows);
         if rows.any(|row| row.sla.is_some() && !row.is_scheduled()) {
             return None;
         }
-        let change_us = self.metric("op_time_us")?.growth();
+        let (_, time) = changed_time(self).ok()?;
         let mut waits = self.changed_states().filter(|state| state.is_wait());
-        waits.find(|state| state.time.difference_us / change_us >= EXPLAINS)
+        waits.find(|state| {
+            let share = state.time.difference_us / time.mean;
+            (EXPLAINS..=WHOLE_MAX).contains(&share)
+        })
     }
 
     /// Returns the size of all indexes when the step began, in GB, if it is shown to have changed with

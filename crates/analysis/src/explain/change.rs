@@ -15,9 +15,9 @@ use crate::compare::{Pairing, THROUGHPUT};
 use crate::order::{distinct, grouped};
 
 /// A case with its cause.
-struct ExplainedCase<'a> {
-    case: &'a Case<'a>,
-    cause: Cause,
+pub(super) struct ExplainedCase<'a> {
+    pub case: &'a Case<'a>,
+    pub cause: Cause,
 }
 
 /// Returns one explanation for each group of cases of the same cause.
@@ -79,7 +79,7 @@ fn explanation<'a>(
         Evidence::mark_cause(&mut evidence, metric);
     }
 
-    let is_sure = group.iter().all(|explained| is_sure(explained.case, &explained.cause));
+    let is_sure = group.iter().all(ExplainedCase::is_sure);
 
     let mut differences = Vec::new();
     if targets.len() == 1 {
@@ -105,11 +105,13 @@ fn explanation<'a>(
     })
 }
 
-/// Returns whether a setting may be what changed a case: a busy host, another frequency, or chance is not
-/// the effect of one.
-pub(super) fn is_sure(case: &Case<'_>, cause: &Cause) -> bool {
-    let is_paired = case.compared.pairing == Pairing::Paired;
-    cause.kind().is_cause() && is_paired && frequency(case).is_none()
+impl ExplainedCase<'_> {
+    /// Returns whether a setting may be what changed the case: a busy host, another frequency, or
+    /// chance is not the effect of one.
+    pub(super) fn is_sure(&self) -> bool {
+        let is_paired = self.case.compared.pairing == Pairing::Paired;
+        self.cause.kind().is_cause() && is_paired && frequency(self.case).is_none()
+    }
 }
 
 /// Returns the difference between the targets of a case.
@@ -121,7 +123,7 @@ pub(super) fn shared_difference(case: &Case<'_>) -> SharedDifference {
 }
 
 /// Returns the caveats of a group, each once, with the number of its cases.
-fn counted_caveats(group: &[ExplainedCase<'_>]) -> Vec<CountedCaveat> {
+pub(super) fn counted_caveats(group: &[ExplainedCase<'_>]) -> Vec<CountedCaveat> {
     let mut counted: Vec<CountedCaveat> = Vec::new();
     for ExplainedCase { case, cause } in group {
         for caveat in caveats(case, cause.kind()) {

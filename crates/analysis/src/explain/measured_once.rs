@@ -1,8 +1,8 @@
 //! Facts about targets that were measured once: without an interval there is no verdict, and so no
 //! cause.
 
-use super::case::{Case, Pair, evidence_title};
-use super::cause::FSYNCS;
+use super::case::{Case, evidence_title};
+use super::cause::{FSYNCS, FsyncCount};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
 use super::gap::{self, CostGaps};
@@ -57,15 +57,10 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
 }
 
 /// The fsyncs per commit that differ.
-struct Fsyncs {
-    metric: &'static str,
-    count: Pair,
-}
-
 /// Returns the fsyncs per commit of a case if their numbers differ by [`BEGINS_FACTOR`] or more,
 /// and commits wait for them: for at least a [`DEVICE_OF_TIME`] of their time, if that was
 /// measured.
-fn fsyncs(case: &Case<'_>) -> Option<Fsyncs> {
+fn fsyncs(case: &Case<'_>) -> Option<FsyncCount> {
     let waiting = case.metric("op_fsync_us");
     if waiting.is_some_and(|us| case.share_of_time(us) < DEVICE_OF_TIME) {
         return None;
@@ -74,6 +69,6 @@ fn fsyncs(case: &Case<'_>) -> Option<Fsyncs> {
     FSYNCS.iter().find_map(|metric| {
         let count = case.metric(metric)?;
         let is_other = count.factor() >= BEGINS_FACTOR && count.max() >= FACT_FSYNCS_MIN;
-        is_other.then_some(Fsyncs { metric, count })
+        is_other.then_some(FsyncCount { metric, count })
     })
 }

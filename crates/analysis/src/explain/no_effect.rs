@@ -4,7 +4,7 @@ use super::case::{Case, Context};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
 use super::statement::{ChangedSetting, NoEffect, Statement};
-use crate::compare::{Compared, ComparedStep, RESPONSE_TIMES, Verdict};
+use crate::compare::{Compared, ComparedStep, OWN_CPU, RESPONSE_TIMES, Verdict};
 use crate::order::grouped;
 use crate::settings::Difference;
 
@@ -24,21 +24,24 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
     let of_targets = grouped(cases.iter().map(|case| (case.who(), case))).into_iter();
     let of_targets = of_targets.filter_map(|(who, cases)| {
         let setting = cases[0].difference.only_setting()?;
-        let without = SettingWithoutEffect {
-            who,
-            steps: cases.iter().map(|case| case.compared).collect(),
-            setting,
-        };
-        cases.iter().all(|case| is_without(case)).then_some((&setting.name, without))
+        if !cases.iter().all(|case| is_without(case)) {
+            return None;
+        }
+        let steps = cases.iter().map(|case| case.compared).collect();
+        Some((&setting.name, SettingWithoutEffect { who, setting, steps }))
     });
     let by_setting = grouped(of_targets).into_iter();
     by_setting.map(|(_, group)| explanation(context.compared, group)).collect()
 }
 
-/// Returns whether a case rules out a change. Where a schedule decides the throughput, response times
-/// have to be equal as well.
+/// Returns whether a case rules out a change of throughput, and shows none of own CPU. Where a schedule
+/// decides the throughput, response times have to be equal as well.
 fn is_without(case: &Case<'_>) -> bool {
     if case.compared.verdict != Verdict::Equal {
+        return false;
+    }
+    // Where something else limits throughput, an effect is in CPU alone.
+    if case.of_metric(OWN_CPU).is_some_and(|row| row.verdict.is_change()) {
         return false;
     }
     if !case.is_scheduled() {

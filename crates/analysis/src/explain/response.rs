@@ -3,13 +3,12 @@
 //! operations take.
 
 use super::case::{Case, Context};
-use super::cause::diagnose_response;
-use super::caveats::caveats;
-use super::change::{is_sure, shared_difference};
+use super::cause::{Cause, diagnose_response};
+use super::change::{ExplainedCase, counted_caveats, shared_difference};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
 use super::statement::{
-    CaseFacts, ChangedTime, CountedCaveat, ResponseChange, Statement, ThroughputChange,
+    CaseFacts, ChangedTime, ResponseChange, Statement, ThroughputChange,
 };
 use super::thresholds::hidden_change;
 use crate::compare::{Interval, RESPONSE_TIMES, Verdict};
@@ -18,18 +17,22 @@ use crate::order::{distinct, grouped, sort_largest_first};
 /// The weight of a changed response time, relative to the same change of throughput.
 const WEIGHT: f64 = 0.8;
 
-/// A case with its response times that changed: the mean first, if the mean changed. The first one
-/// sets the ratio of the case.
+/// A case with its response times that changed, and their cause. The mean is the first of them, if the
+/// mean changed. The first one sets the ratio of the case.
 struct ResponseCase<'a> {
     case: Case<'a>,
     times: Vec<ChangedTime>,
+    cause: Cause,
 }
 
-/// Returns one explanation for each target and direction of response times that are shown to differ
-/// where no change in throughput is shown.
+/// Returns one explanation for each target, cause and direction of response times that are shown to
+/// differ where no change in throughput is shown.
 pub(super) fn explain<'a>(context: Context<'a>, cases: &[Case<'a>]) -> Vec<Explanation<'a>> {
     let changed = cases.iter().filter_map(|case| response_case(context, case));
-    let keyed = changed.map(|changed| ((changed.case.target(), changed.case.is_slower()), changed));
+    let keyed = changed.map(|changed| {
+        let case = &changed.case;
+        ((case.target(), changed.cause.kind(), case.is_slower()), changed)
+    });
 
     let groups = grouped(keyed).into_iter();
     groups.filter_map(|(_, group)| explanation(group)).collect()
@@ -49,7 +52,8 @@ fn response_case<'a>(context: Context<'a>, case: &Case<'a>) -> Option<ResponseCa
 
     // Operations that take twice as long are half as fast.
     let case = Case { ratio: 1.0 / ratio, ..Case::new(context, case.compared)? };
-    Some(ResponseCase { case, times })
+    let cause = diagnose_response(&case);
+    Some(ResponseCase { case, times, cause })
 }
 
 /// Returns the change of a response time, if it is shown and large enough to be named.
@@ -61,9 +65,8 @@ fn changed_time(case: &Case<'_>, metric: &'static str) -> Option<ChangedTime> {
 
 fn explanation(mut group: Vec<ResponseCase<'_>>) -> Option<Explanation<'_>> {
     sort_largest_first(&mut group, |changed| changed.case.log_time().abs());
-    let ResponseCase { case, times } = group.first()?;
+    let ResponseCase { case, times, cause } = group.first()?;
 
-    let cause = diagnose_response(case);
     let mut evidence = case.evidence();
     for time in times {
         Evidence::mark_cause(&mut evidence, time.metric);
@@ -72,26 +75,31 @@ fn explanation(mut group: Vec<ResponseCase<'_>>) -> Option<Explanation<'_>> {
         Evidence::mark_cause(&mut evidence, metric);
     }
 
-    let doubts = caveats(case, cause.kind()).into_iter();
-    let caveats = doubts.map(|caveat| CountedCaveat::of_one(case, caveat));
-
+    let explained: Vec<ExplainedCase<'_>> = group.iter().map(ResponseCase::explained).collect();
     let speed = ThroughputChange {
         cases: group.iter().map(ResponseCase::facts).collect(),
         comparison_count: group.len(),
         differences: distinct(group.iter().map(|changed| shared_difference(&changed.case))),
-        is_sure: is_sure(case, &cause),
-        cause,
+        is_sure: explained.iter().all(ExplainedCase::is_sure),
+        cause: cause.clone(),
     };
+    let is_noisy =
+        group.iter().any(|changed| changed.case.compared.verdict == Verdict::TooNoisy);
+
     Some(Explanation {
         places: group.iter().map(|changed| place(changed.case.compared)).collect(),
         evidence,
-        caveats: caveats.collect(),
+        caveats: counted_caveats(&explained),
         weight: WEIGHT * case.log_time().abs(),
-        statement: Statement::Response(ResponseChange { times: times.clone(), speed }),
+        statement: Statement::Response(ResponseChange { times: times.clone(), is_noisy, speed }),
     })
 }
 
 impl ResponseCase<'_> {
+    fn explained(&self) -> ExplainedCase<'_> {
+        ExplainedCase { case: &self.case, cause: self.cause.clone() }
+    }
+
     /// Returns the facts of the case, with the interval of the speed of an operation.
     fn facts(&self) -> CaseFacts {
         let interval = self.times[0].interval.map(|time| Interval {

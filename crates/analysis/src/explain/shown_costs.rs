@@ -36,9 +36,9 @@ const WORK_OF_PROCESSORS: [&str; 6] = [
     "branch_misses_per_op",
 ];
 
-/// The part of a family's error rate at which an answer names a cost. All costs and all device columns
+/// The part of a family's level at which an answer names a cost. All costs and all device columns
 /// are a family each: in an answer they are worth one more chance to be wrong together, not two.
-const SHARE_OF_ERROR_RATE: f64 = 0.2;
+const SHARE_OF_LEVEL: f64 = 0.2;
 
 /// A cost of one target that is shown to differ from the base's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -51,7 +51,7 @@ pub struct ShownCost {
 }
 
 /// Returns the costs of targets whose throughput shows no change that are shown to differ at a fifth
-/// of the error rate: the one first that says most; those that differ in more steps before others.
+/// of their family's level: the one first that says most; those that differ in more steps before others.
 pub(super) fn without_change(compared: &Compared, targets: &[TargetAnswer]) -> Vec<ShownCost> {
     let unchanged = targets.iter().filter(|target| target.largest().is_none());
     let targets: Vec<&str> = unchanged.map(|target| target.target.as_str()).collect();
@@ -81,12 +81,12 @@ pub(super) fn without_change(compared: &Compared, targets: &[TargetAnswer]) -> V
     costs
 }
 
-/// Returns whether a change is shown at a fifth of its family's error rate.
+/// Returns whether a change is shown at a fifth of its family's level.
 fn is_shown(row: &ComparedStep) -> bool {
     let (Some(p_value), Some(level)) = (row.p_value, row.family_level) else {
         return false;
     };
-    row.verdict.is_change() && p_value <= SHARE_OF_ERROR_RATE * level
+    row.verdict.is_change() && p_value <= SHARE_OF_LEVEL * level
 }
 
 /// Returns whether own CPU is shown to differ where another cost does.

@@ -244,6 +244,8 @@ pub struct ChangedSetting {
 pub struct ResponseChange {
     /// The changed times of the first case's main operation: the mean, the 99th percentile, or both.
     pub times: Vec<ChangedTime>,
+    /// Throughput is too noisy to say in at least one of the cases; in the others, it is equal.
+    pub is_noisy: bool,
     /// The same as a change of speed: operations that take twice as long are half as fast.
     pub speed: ThroughputChange,
 }

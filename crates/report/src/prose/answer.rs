@@ -388,6 +388,7 @@ impl<'a> AnswerWriter<'a> {
             TargetOutcome::FasterTogether => format!(" faster over all {noun}s together"),
             TargetOutcome::SlowerTogether => format!(" slower over all {noun}s together"),
             TargetOutcome::Equal => equal,
+            TargetOutcome::PartlyEqual => format!("{equal}{in_some}"),
             TargetOutcome::TooNoisy => " too noisy to say".to_owned(),
             TargetOutcome::PartlyTooNoisy => format!("{equal}{in_some} and too noisy in others"),
             TargetOutcome::Single => " measured once".to_owned(),
@@ -417,16 +418,17 @@ impl<'a> AnswerWriter<'a> {
 
     /// Returns the interval of the largest change, and the number of repeats.
     fn largest(&self) -> Option<String> {
-        let of_load = if self.answer.is_of_one_load { " of one load" } else { "" };
+        let of_database = if self.answer.is_of_one_database { " from one loaded database" } else { "" };
         let repeats = match self.answer.repeats? {
-            (least, most) if least == most => format!("{}{of_load}", counted(most, "repeat")),
-            (least, most) => format!("{least} to {most} repeats{of_load}"),
+            (least, most) if least == most => format!("{}{of_database}", counted(most, "repeat")),
+            (least, most) => format!("{least} to {most} repeats{of_database}"),
         };
 
         let sentence = self.largest_change().and_then(|(target, change)| {
             let interval = change.interval?;
             Some(format!(
-                "Over {repeats}, {} is {} {} in {}.",
+                "Over {}{of_database}, {} is {} {} in {}.",
+                counted(change.repeats, "repeat"),
                 self.short(&target.target),
                 range(interval),
                 if change.ratio < 1.0 { "slower" } else { "faster" },
@@ -462,6 +464,8 @@ enum TargetOutcome {
     FasterTogether,
     SlowerTogether,
     Equal,
+    /// Equal in some steps; the others were measured once, or not compared.
+    PartlyEqual,
     TooNoisy,
     PartlyTooNoisy,
     Single,
@@ -470,13 +474,14 @@ enum TargetOutcome {
 
 impl TargetOutcome {
     /// In the order in which a sentence counts them.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Faster,
         Self::Slower,
         Self::Both,
         Self::FasterTogether,
         Self::SlowerTogether,
         Self::Equal,
+        Self::PartlyEqual,
         Self::TooNoisy,
         Self::PartlyTooNoisy,
         Self::Single,
@@ -502,6 +507,7 @@ impl TargetOutcome {
         match (target.equal, target.too_noisy) {
             (0, 0) if target.single.is_empty() => Self::NotCompared,
             (0, 0) => Self::Single,
+            (equal, 0) if equal < target.comparison_count() => Self::PartlyEqual,
             (_, 0) => Self::Equal,
             (0, _) => Self::TooNoisy,
             _ => Self::PartlyTooNoisy,
@@ -516,6 +522,7 @@ impl TargetOutcome {
             | Self::FasterTogether
             | Self::SlowerTogether
             | Self::Equal
+            | Self::PartlyEqual
             | Self::TooNoisy
             | Self::PartlyTooNoisy
             | Self::NotCompared => IS,

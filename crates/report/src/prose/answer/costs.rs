@@ -29,7 +29,8 @@ impl AnswerWriter<'_> {
         }
 
         if unnamed_count > 0 {
-            sentences.push(format!("The tables of costs show {unnamed_count} more."));
+            let verb = if unnamed_count == 1 { "is" } else { "are" };
+            sentences.push(format!("{unnamed_count} more {verb} in the tables of costs."));
         }
         sentences
     }
@@ -108,7 +109,7 @@ mod tests {
         );
         let many = ["fsyncs_per_commit", "r/o", "rareqsz", "cs/o", "cs/o", "w_amp"];
         let many = many.map(|metric| cost(metric, &[0.25])).to_vec();
-        assert_eq!(said(many).last().unwrap(), "The tables of costs show 3 more.");
+        assert_eq!(said(many).last().unwrap(), "3 more are in the tables of costs.");
     }
 
     #[test]

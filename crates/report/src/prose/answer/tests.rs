@@ -211,7 +211,11 @@ fn response_times_that_changed_head_the_answer_without_the_cpu_of_the_same_targe
         kind: FindingKind::Response,
         target: "b.x".into(),
         step: Some("pay".into()),
-        statement: Statement::Response(ResponseChange { times: vec![time], speed }),
+        statement: Statement::Response(ResponseChange {
+            times: vec![time],
+            is_noisy: true,
+            speed,
+        }),
         ..finding(cpu(Direction::Slower), &["b.x"])
     };
     let of_cpu = Finding {
@@ -228,7 +232,7 @@ fn response_times_that_changed_head_the_answer_without_the_cpu_of_the_same_targe
     };
     assert_eq!(
         said_of(&Figures::default(), &compared, &[response, of_cpu]),
-        "b.x: response time 2.40x as long in pay at the same throughput: unexplained. No change in throughput is shown \
+        "b.x: response time 2.40x as long in pay, throughput too noisy to say: unexplained. No change in throughput is shown \
          between b.x and a.x in 1 step: it is too noisy to say. Each target has 5 repeats."
     );
 }

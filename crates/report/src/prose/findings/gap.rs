@@ -1,5 +1,6 @@
 //! Differences in cost of targets that were measured once, in words.
 
+use crate::model::number::ratio_text;
 use crate::prose::amount::AmountChange;
 use crate::prose::numbers::{figure, list_any};
 use analysis::explain::Cost;
@@ -7,7 +8,7 @@ use analysis::explain::statement::{CaseFacts, CostGap, CostGaps};
 
 /// Returns a difference in a cost as a clause.
 pub(crate) fn clause(gap: &CostGap) -> String {
-    format!("{}, at {}x the throughput", first(gap), ratio(gap.case.ratio))
+    format!("{}, at {}x the throughput", first(gap), ratio_text(gap.case.ratio))
 }
 
 /// Names the other targets that differ in a cost; `None` if there are none.
@@ -22,17 +23,6 @@ pub(crate) fn sentence(of_cost: &CostGaps) -> String {
         Some(others) => format!("{largest}; also {others}."),
         None => format!("{largest}."),
     }
-}
-
-/// Formats a ratio with the digits that tables have: `0.084`, `1.22`, `24.0`, `312`.
-fn ratio(ratio: f64) -> String {
-    let decimals = match ratio {
-        ratio if ratio < 0.1 => 3,
-        ratio if ratio < 10.0 => 2,
-        ratio if ratio < 100.0 => 1,
-        _ => 0,
-    };
-    format!("{ratio:.decimals$}")
 }
 
 /// Returns the difference of the target with the largest one.

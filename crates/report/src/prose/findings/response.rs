@@ -9,16 +9,21 @@ use analysis::explain::Finding;
 use analysis::explain::statement::{ChangedTime, ResponseChange};
 
 pub(super) fn wording(response: &ResponseChange, about: &Finding) -> Wording {
-    let ResponseChange { times, speed } = response;
+    let ResponseChange { times, is_noisy, speed } = response;
     let leading = &times[0];
+
+    let throughput =
+        if *is_noisy { ", throughput too noisy to say" } else { " at the same throughput" };
     let title = format!(
-        "{}: {} {} in {} at the same throughput: {}",
+        "{}: {} {}{} in {}{throughput}: {}",
         about.target,
         if is_mean(leading) { "response time" } else { "p99 response time" },
+        if speed.cases.len() == 1 { "" } else { "up to " },
         change_of(leading).duration_text(),
         place(about),
         cause::headline(speed)
     );
+
     let mut sentences = vec![times_text(response)];
     sentences.extend(change::reasons(speed));
     Wording { title, sentences }

@@ -171,7 +171,7 @@ fn of_responses() -> Vec<Finding> {
             differences: Vec::new(),
             is_sure: false,
         };
-        let statement = Statement::Response(ResponseChange { times: times.to_vec(), speed });
+        let statement = Statement::Response(ResponseChange { times: times.to_vec(), is_noisy: false, speed });
         finding(statement, &[slower("transfer")])
     };
     let mean = time("response_mean", [5_000.0, 12_000.0], [2.1, 2.7]);
