@@ -92,9 +92,9 @@ pub enum Command {
     Run(RunArgs),
     /// Finds the highest rate at which response times and replication lag stay within bounds
     Find(FindArgs),
-    /// Adds the opposite targets to a designed experiment, to tell effects from interactions
+    /// Adds the opposite targets (fold-over) to a designed experiment, to tell effects from interactions
     Augment(AugmentArgs),
-    /// Finds the smallest configuration that is shown to be better than the base
+    /// Finds a configuration that beats the base with the fewest changed options
     Tune(TuneArgs),
     /// Finds the version or the commit that changed a step
     Bisect(BisectArgs),
@@ -102,7 +102,7 @@ pub enum Command {
     Check(CheckArgs),
     /// Lists the runs in a folder, the newest first
     Ls(LsArgs),
-    /// Serves pages over the runs in a folder: list, compare, trends, reports
+    /// Serves pages about the runs in a folder: list, compare, trends, reports
     Serve(ServeArgs),
     /// Prints the results of a run
     Show(ShowArgs),
@@ -347,8 +347,8 @@ pub struct HostArgs {
     /// The directory for databases
     #[arg(default_value = ".")]
     pub directory: PathBuf,
-    /// Also measures what the disk of the directory can do for a program alone: random reads and
-    /// `fdatasync` calls per second, direct and through the page cache. Takes 20 s, and 1 GiB
+    /// Also measures the limits of the directory's disk without other load: random reads and
+    /// `fdatasync` calls per second, direct and through the page cache. Takes 20 s and a file of 1 GiB
     #[arg(long)]
     pub disk: bool,
     #[command(flatten)]

@@ -196,7 +196,7 @@ impl Events for Display {
         };
 
         let first = failure.causes.first().map_or("", String::as_str);
-        let text = format!("error: it failed as {earlier} did: {first}");
+        let text = format!("error: this cell failed like {earlier}: {first}");
         self.suspend(|| eprint_line!("{}", terminal_text(&text)));
     }
 
@@ -304,7 +304,7 @@ impl Display {
         let device = |path: &Path| fs_err::metadata(path).ok().map(|metadata| metadata.dev());
 
         if device(&data) == device(&results) {
-            format!(", {} of disk free", left(&data))
+            format!(", {} of disk space free", left(&data))
         } else {
             format!(", {} free for data and {} for results", left(&data), left(&results))
         }

@@ -20,7 +20,7 @@ Examples:
   assay bisect --resume results/20261126T100000Z-bisect-overwrite
 
 The plan says what is measured; the candidates take the place of its builds. Exit codes: 0 if each change was found and confirmed, \
-4 if the ends do not differ, or not all could be found out. With `--predicate`, those of `git bisect run`: 0 good, 1 bad, 125 not known, \
+4 if the ends do not differ, or a change was not narrowed down or not confirmed. With `--predicate`, those of `git bisect run`: 0 good, 1 bad, 125 undecided, \
 255 something is wrong with the plan or the command line."
 )]
 pub struct BisectArgs {

@@ -20,7 +20,7 @@ run counts as a single measurement.
 
 With `--gate`, the exit code is 0 if a regression beyond the threshold is ruled out, 3 if one is found, and 4 if neither is \
 certain: the result is invalid, missing, too noisy or measured only once. Assay looks for regressions in throughput, in own CPU and \
-instructions per operation, in exact work, and in each metric that a threshold names. Only throughput and the named metrics can rule one out.
+instructions per operation, in exact work, and in each metric that a threshold names. To pass, only throughput and the named metrics must rule one out.
 
 With `--require`, the exit code is 0 if every target meets every requirement, 3 if one is missed, and 4 if none is missed but \
 one can't be judged: it is invalid, not applicable, too noisy or measured only once. With `--gate` as well, 3 outweighs 4, and 4 \
@@ -95,7 +95,8 @@ pub struct CompareArgs {
     /// this [default: 3, or the `effect` of the plan of a run until decided]
     #[arg(long, value_name = "PERCENT", value_parser = percent_above_zero)]
     pub effect: Option<f64>,
-    /// The accepted share of tables, in percent, that show a change although all targets are equal
+    /// The accepted error rate in percent, for each target and kind of metric: the share of tables
+    /// that show a change of a target which did not change
     #[arg(long, value_name = "PERCENT", default_value_t = ERROR_RATE, value_parser = error_percent)]
     pub error_rate: f64,
     /// The output format

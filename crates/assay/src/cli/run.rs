@@ -99,7 +99,7 @@ pub struct RunArgs {
     /// May be repeated
     #[arg(long, value_name = "STEP", conflicts_with = "resume")]
     pub alone: Vec<String>,
-    /// Measures what the disk of the databases can do for a program alone, before the first cell
+    /// Measures the limits of the databases' disk without other load, before the first cell
     /// and after the last, as `--set disk-floor=true` does. `assay host --disk` shows it without a
     /// run
     #[arg(long, conflicts_with = "resume")]
@@ -167,7 +167,7 @@ impl RunArgs {
 /// The argument `--exact`.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct ExactArg {
-    /// Adds cells that run the engine under `valgrind` and count its instructions instead of time.
+    /// Adds cells that run the engine under `valgrind` and count its instructions instead of measuring time.
     /// They show the cost of an operation to a tenth of a percent. `run --resume` adds them, too, and
     /// `run --repeats 0` measures nothing else. `cache` also simulates caches and branches; without a
     /// value, the plan decides

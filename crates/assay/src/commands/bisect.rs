@@ -26,7 +26,7 @@ pub fn bisect(args: &BisectArgs) -> anyhow::Result<Exit> {
     let mut bisection = opened?;
     let Some(outcome) = bisection.search()? else {
         let (directory, trust) = (bisection.directory().display(), bisection.trust_option());
-        eprint_line!("interrupted; `assay bisect --resume {directory}{trust}` goes on");
+        eprint_line!("interrupted; `assay bisect --resume {directory}{trust}` continues");
         return Ok(Exit::Interrupted);
     };
 

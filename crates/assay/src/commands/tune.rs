@@ -23,7 +23,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<Exit> {
 
     let Some(outcome) = tuning.search(deadline)? else {
         let (directory, trust) = (tuning.directory().display(), tuning.trust_option());
-        eprint_line!("not finished; `assay tune --resume {directory}{trust}` goes on");
+        eprint_line!("not finished; `assay tune --resume {directory}{trust}` continues");
         return Ok(Exit::Interrupted);
     };
 

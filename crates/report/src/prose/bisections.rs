@@ -110,26 +110,26 @@ impl BisectView {
         let answer = match end {
             ChangeEnd::Confirmed if skipped.is_empty() => {
                 format!(
-                    "{step} changed in {to}: {size} of {from}. New instances of both confirm it."
+                    "{step} changed in {to}, to {size} of {from}. A second trial, with new servers and databases, confirms the change."
                 )
             }
             ChangeEnd::Confirmed => format!(
-                "{step} changed after {from}, in {to} or one of the {} before it that were skipped: {size}. New instances confirm it.",
+                "{step} changed after {from}, in {to} or one of the {} before it that were skipped: {size}. A second trial, with new servers and databases, confirms the change.",
                 skipped.len()
             ),
             ChangeEnd::NotConfirmed => format!(
-                "{step} seemed to change in {to}: {size} of {from}. New instances of both did not confirm it."
+                "{step} seemed to change in {to}, to {size} of {from}. A second trial, with new servers and databases, did not confirm the change."
             ),
             ChangeEnd::Gradual => format!(
-                "{step} changed between {from} and {to}: {size}. No step in between is as large as the threshold: the change came \
-             in smaller ones. A smaller `--threshold` may find them."
+                "{step} changed between {from} and {to}: {size}. No version in between changed it by as much as the threshold: the change \
+             came in smaller parts. A smaller `--threshold` may find them."
             ),
             ChangeEnd::Undecided => format!(
                 "{step} changed between {from} and {to}: {size}. The candidates in between could not be decided: a larger \
-             `--repeats-max` may do it."
+             `--repeats-max` may decide them."
             ),
             ChangeEnd::NotExcluded => format!(
-                "It is not decided whether {step} also changed between {from} and {to}: {size}. A larger `--repeats-max` may do it."
+                "It is not decided whether {step} also changed between {from} and {to}: {size}. A larger `--repeats-max` may decide it."
             ),
         };
         answer + "\n"

@@ -6,7 +6,7 @@ use words::counted;
 use crate::model::number::rate_text;
 
 /// Returns a rate with what it follows from: `The rate of tpcb with 4 clients is 3,802/s: 70% of
-/// 5,432/s, the highest rate of pg.base, which is the slowest.`
+/// 5,432/s, the highest rate of pg.base, the slowest target.`
 pub fn max_rate_sentence(rate: &MaxRate) -> String {
     let source = match (rate.slowest(), rate.achieved.len()) {
         (None, _) => "which the plan gives".to_owned(),
@@ -14,7 +14,7 @@ pub fn max_rate_sentence(rate: &MaxRate) -> String {
         (Some(slowest), _) => {
             let variant = slowest.variant.as_ref();
             let variant = variant.map_or(String::new(), |variant| format!(" with {variant}"));
-            format!("the highest rate of {}{variant}, which is the slowest", slowest.target)
+            format!("the highest rate of {}{variant}, the slowest target", slowest.target)
         }
     };
 

@@ -95,7 +95,7 @@ fn paragraphs(all_rows: &[&ComparedStep], limits: &Limits, notes: &[String]) -> 
     let mut texts = vec![repeats_used(&rows)];
     if rows.iter().any(|row| row.interval.is_some()) {
         texts.push(format!(
-            "Each ratio has a confidence interval. If nothing changed, at most {} of such tables show anything faster or slower. \
+            "Each ratio has a confidence interval. For a target that did not change, at most {} of such tables show any step as faster or slower. \
              \"Equal\" means that a change of {} or more is ruled out, with an error rate of 5% for each direction.",
             percent(limits.error_rate),
             percent(limits.effect),

@@ -96,13 +96,13 @@ impl TuneView {
 
         let options = self.named(levels);
         let confirmation = if matches!(outcome, TuneOutcome::Better { .. }) {
-            "New instances confirm it."
+            "A second trial, with new servers and databases, confirms it."
         } else {
-            "New instances do not confirm it."
+            "A second trial, with new servers and databases, does not confirm it."
         };
         let size_of_gain = size(gain);
         let mut text =
-            format!("{step} is {size_of_gain} of the base with {options}. {confirmation}\n");
+            format!("With {options}, {step} is {size_of_gain} of the base. {confirmation}\n");
 
         for contender in self.contributions(levels) {
             let name = self.level_name(contender.factor, levels[contender.factor]);

@@ -83,7 +83,7 @@ impl KeepPoint {
 
         let (name, gigabytes) = (entry.name(), entry.manifest.bytes() as f64 / 1e9);
         cell.session.events.say(&format!(
-            "the contents of `{name}` ({gigabytes:.1} GB) are not compared with their hashes: `assay databases --verify` does"
+            "the contents of `{name}` ({gigabytes:.1} GB) were not checked against their hashes: `assay databases --verify` does that"
         ));
         Ok(entry)
     }
@@ -267,7 +267,7 @@ pub fn begin_on_copy(
 
     if !runner.restore(state, steps) {
         bail!(
-            "the kept database `{name}` has other tables than the workload; remove it with `assay databases --remove {name}`"
+            "the kept database `{name}` has tables that differ from the workload's; remove it with `assay databases --remove {name}`"
         );
     }
 

@@ -379,7 +379,7 @@ fn parse_identity(path: &Path, ended: &Ended) -> anyhow::Result<Identity> {
         Err(_) => {
             // The library is not to blame for that.
             if let Some(why) = ended.interruption() {
-                anyhow::bail!("the process that loads the library `{path}` was ended: {why}");
+                anyhow::bail!("the process that loads the library `{path}` was killed: {why}");
             }
 
             let ending = ended.text();
@@ -387,7 +387,7 @@ fn parse_identity(path: &Path, ended: &Ended) -> anyhow::Result<Identity> {
                 "it may need another processor or another C library; try another build of it";
 
             Err(UsageError::new(
-                format!("the library `{path}` ended the process that loaded it, by {ending}"),
+                format!("the library `{path}` crashed the process that loaded it ({ending})"),
                 Some(help.into()),
             )
             .into())
@@ -401,7 +401,7 @@ fn crashed(identity: &Identity, ended: &Ended) -> Tried {
     if let Some(why) = ended.interruption() {
         return Tried::Incomplete(format!(
             "the trial of the config could not be completed: the process that opens a database \
-             with {version} was ended: {why}"
+             with {version} was killed: {why}"
         ));
     }
 
@@ -409,7 +409,7 @@ fn crashed(identity: &Identity, ended: &Ended) -> Tried {
 
     let failure = Failure {
         causes: vec![format!(
-            "{version} ended the process that opened a database with it, by {ending}"
+            "{version} crashed the process that opened a database with it ({ending})"
         )],
         help: Some("options may contradict each other: remove some options".into()),
         log_tail: Vec::new(),

@@ -105,13 +105,13 @@ pub fn resume(
 fn fold_over(request: &RunRequest, run: &mut Run, events: &dyn Events) -> anyhow::Result<PlanFile> {
     recorded_run::refuse_redundant_plan(&run.plan, &request.plan)?;
     let Some(design) = &run.design else {
-        let message = "the run has no design, so there are no opposite targets";
+        let message = "the run has no design, so there are no opposite targets (fold-over)";
         let help = "`assay augment` is for plans with `[factors]`";
         return Err(UsageError::new(message, Some(help.into())).into());
     };
     if design.targets.iter().any(|target| target.is_folded) {
         let help = "add repeats with `assay run --resume RUN --repeats N`";
-        return Err(UsageError::new("the run has the opposite targets", Some(help.into())).into());
+        return Err(UsageError::new("the run already has the opposite targets (fold-over)", Some(help.into())).into());
     }
 
     let file = recorded_run::plan(&run.plan, &request.plan, events)?;
@@ -119,7 +119,7 @@ fn fold_over(request: &RunRequest, run: &mut Run, events: &dyn Events) -> anyhow
     raise_repeats(&mut file.plan, &run.cells);
     // In a full design, each target has its opposite.
     if file.plan.targets.len() == run.targets.len() {
-        let message = "the design has all opposite targets already";
+        let message = "the design already has all opposite targets (fold-over)";
         return Err(UsageError::new(message, None).into());
     }
 

@@ -419,7 +419,7 @@ fn level_shift(case: &CaseFacts, level_shift: &LevelShift) -> String {
     };
 
     format!(
-        "{when} second {}, {who} ran as fast as {other} ({} and {} {}), {then} at {}{}.",
+        "{when} second {}, {who} ran as fast as {other} ({} and {} {}); {then}, it ran at {}{}.",
         shift.second,
         figure(alike),
         figure(*other_rate),

@@ -104,7 +104,7 @@ fn words(caveat: &Caveat, case: &CaseFacts) -> String {
 /// Names the step that left work for the next one, and how to measure without it.
 fn inherited(debt: &InheritedDebt, step: &str) -> String {
     let mut text = format!(
-        "`{}` before it left different amounts of work, which this step pays: {}",
+        "`{}` before it left different amounts of work, which this step pays for: {}",
         debt.step,
         both(debt.left, debt.what)
     );

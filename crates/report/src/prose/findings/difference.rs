@@ -102,8 +102,8 @@ fn only_setting(
     let derived_count = implicit.len() + undeclared;
     let derived = match derived_count {
         0 => String::new(),
-        1 => " and in one that the server derived".to_owned(),
-        more => format!(" and in {more} that the server derived"),
+        1 => " and in one setting that the server derived".to_owned(),
+        more => format!(" and in {more} settings that the server derived"),
     };
 
     let such_as = if derived_count == 1 { ", " } else { ", such as " };

@@ -22,9 +22,9 @@ pub(super) fn wording(sequenced: &SequencedStep) -> Wording {
                 "In sequence, {step} of {who} is {changed} than in cells of its own, right after the load{interval}."
             ),
             format!(
-                "Between them {after} changed the data{grown}, and may have left unfinished work."
+                "Between the load and this step, {after} changed the data{grown}, and may have left unfinished work."
             ),
-            "To tell the two apart, let the engine settle before the step.".to_owned(),
+            "To tell changed data from unfinished work, let the engine settle before the step.".to_owned(),
         ],
     }
 }

@@ -26,11 +26,11 @@ pub(super) fn wording(targets: &[SwingingTarget], about: &Finding) -> Wording {
     Wording { title, sentences }
 }
 
-/// Returns the last part of a title: `in step with autovacuum`.
+/// Returns the last part of a title: `in phase with autovacuum`.
 fn title_end(swing: &Swing) -> String {
     match swing.closest() {
-        Some(closest) => format!("in step with {}", closest.name),
-        None => "in step with nothing that was recorded".to_owned(),
+        Some(closest) => format!("in phase with {}", closest.name),
+        None => "in phase with nothing that was recorded".to_owned(),
     }
 }
 
@@ -51,10 +51,10 @@ fn opening(target: &SwingingTarget, step: &str) -> String {
     )
 }
 
-/// States what keeps step.
+/// States what follows the same cycle.
 fn cause(swing: &Swing) -> String {
     let Some(InStep { source, name, correlation, p }) = swing.closest() else {
-        return "Nothing that was recorded of the engine keeps step with it more closely than chance explains."
+        return "Nothing that was recorded of the engine follows the same cycle more closely than chance explains."
             .to_owned();
     };
 
@@ -69,18 +69,18 @@ fn cause(swing: &Swing) -> String {
     };
 
     let chance = match p {
-        Some(p) => format!(", as do {} of shifted series", small_percent(*p)),
+        Some(p) => format!("; {} of copies shifted in time correlate as closely", small_percent(*p)),
         None => ", so nothing of the engine is named".to_owned(),
     };
 
     let others = swing.in_step.iter().skip(1).map(|other| format!("`{}`", other.name));
     let others = match list_any(others) {
-        Some(others) => format!("; also in step: {others}"),
+        Some(others) => format!("; the same cycle: {others}"),
         None => String::new(),
     };
 
     format!(
-        "{subject} keeps step with it: it {work} while throughput is low (correlation {correlation:.2}{chance}){others}."
+        "{subject} follows the same cycle: it {work} while throughput is low (correlation {correlation:.2}{chance}){others}."
     )
 }
 

@@ -93,11 +93,11 @@ fn without_work(step: &StepWitnesses) -> &'static str {
     match step.other_time {
         OtherTime::Waits => "CPU per operation shows no change either, so operations wait.",
         OtherTime::Memory => {
-            "CPU per operation changed with the time, so the same instructions take another time: cache misses, the \
+            "CPU per operation changed with the time, so the same instructions take a different time: cache misses, the \
              layout of code, or the processors' frequency."
         }
         OtherTime::Either => {
-            "So it is what instructions do not tell: waits, I/O, cache misses or the layout of code."
+            "So the cause is something that instruction counts don't show: waits, I/O, cache misses or the layout of code."
         }
     }
 }

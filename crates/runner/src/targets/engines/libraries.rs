@@ -192,7 +192,7 @@ impl<L: KeyValueLibrary> RunningTarget for LibraryTarget<L> {
         let is_insert = matches!(self.workload, KeyValueWorkload::Insert(_));
         if is_insert && (lacks.batches || lacks.reverse_scans) {
             anyhow::bail!(
-                "the Insert Benchmark needs atomic batches and downward scans, which {} \
+                "the Insert Benchmark needs atomic batches and reverse scans, which {} \
                  does not offer",
                 database.version()
             );
@@ -202,7 +202,7 @@ impl<L: KeyValueLibrary> RunningTarget for LibraryTarget<L> {
             KeyValueWorkload::Sequence(workload) => Box::new(KvRunner::new(database, workload)),
             KeyValueWorkload::Insert(workload) => {
                 let refuses_points = lacks.reads_of_several.then(|| {
-                    format!("{} does not offer reads of several keys", database.version())
+                    format!("{} does not offer multi-key reads", database.version())
                 });
                 let keyed = Keyed { connect: || database.connect(), refuses_points };
                 Box::new(InsertRunner { database: Box::new(keyed), workload })

@@ -50,7 +50,7 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
             KvStepKind::FillSst if lacks.ingestion => "ingestion of sorted files",
             _ if lacks.merges && kind.merges() => "merges",
             KvStepKind::Delete { delete: KvDelete::Range { .. }, .. } if lacks.range_deletions => {
-                "deletions of ranges"
+                "range deletions"
             }
             KvStepKind::Transactions { .. } if lacks.transactions => "transactions of this kind",
             KvStepKind::Transactions { .. } if lacks.isolation && self.workload.clients() > 1 => {
@@ -61,8 +61,8 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
             }
             KvStepKind::Read { read, .. } | KvStepKind::ReadWhileWriting { read, .. } => match read
             {
-                KvRead::MultiGet if lacks.reads_of_several => "reads of several keys",
-                KvRead::Reverse if lacks.reverse_scans => "downward scans",
+                KvRead::MultiGet if lacks.reads_of_several => "multi-key reads",
+                KvRead::Reverse if lacks.reverse_scans => "reverse scans",
                 _ => return None,
             },
             KvStepKind::Mixed { mix, .. } if mix.only_reads() => return None,
