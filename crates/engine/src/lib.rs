@@ -67,9 +67,9 @@ pub use contract::{
     Action, BulkLoad, Capabilities, Capture, CaptureSession, Column, ColumnType, Comparison,
     DefinedType, Dialect, Direction, Engine, HEARTBEAT_TABLE, Index, IndexRows, Interrupt, KeptRow,
     KeyFacts, KeyOrder, KeyValueEngine, KeyValueLibrary, KeyValueSession, LibraryConfig, Needs,
-    OUTCOME_SQLSTATE, Observer, Obstacle, Outcome, ParamType, Partitions, RangeScan, Replicated, Rows, Scan, Scanned,
-    ServerEngine, Session, SettleLimits, Settled, SqlEngine, Statement, Storage, Table, TableFacts,
-    TransactionOptions, UnknownOption, Value, notation,
+    OUTCOME_SQLSTATE, Observer, Obstacle, Outcome, ParamType, Partitions, RangeScan, Replicated,
+    Rows, Scan, Scanned, ServerEngine, Session, SettleLimits, Settled, SqlEngine, Statement,
+    Storage, Table, TableFacts, TransactionOptions, UnknownOption, Value, notation,
 };
 pub use error::{Error, ErrorClass, SetupError};
 pub use kinds::notation_of;

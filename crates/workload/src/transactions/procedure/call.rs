@@ -9,7 +9,7 @@ use words::Engine;
 use super::language::Kind;
 use super::mysql::VALUE_CHARS;
 use super::routine::{Argument, Routine};
-use super::{language_of, name_of};
+use super::{language_of, procedure_name};
 use crate::Executed;
 use crate::transactions::compiled::Compiler;
 use crate::transactions::connection::{Body, Boundaries, Progress};
@@ -58,7 +58,7 @@ impl<S: Session> Body<S> for Call {
         });
         let types: Vec<ParamType> = types.collect();
 
-        let sql = language.call(&name_of(transaction), &kinds);
+        let sql = language.call(&procedure_name(transaction), &kinds);
         Ok(Self {
             statement: compiler.session.prepare(&sql, &types)?,
             arguments: routine.arguments,
@@ -104,7 +104,10 @@ pub(super) fn run_whole<S: Session>(
     let is_open = engine == Engine::Mysql;
     *progress = Progress { is_open, is_committing: true, is_committed: false };
     let Some(outcome) = session.execute()?.value else {
-        return Err(Error::new(ErrorClass::Other, "the server did not return whether it committed"));
+        return Err(Error::new(
+            ErrorClass::Other,
+            "the server did not return whether it committed",
+        ));
     };
     let is_rolled_back = outcome < 0;
     *progress = if is_rolled_back { Progress::default() } else { Progress::COMMITTED };

@@ -157,9 +157,9 @@ pub(super) trait Language {
     fn has_expressions_as_parameters(&self) -> bool;
 
     /// Returns the lines that run a statement of SQL and assign its number of rows to [`ROWS`].
-    /// `many` are the lines that fail because the statement returns several rows, where its `into`
+    /// `on_several_rows` are the lines that fail because the statement returns several rows, where its `into`
     /// takes one.
-    fn run(&self, sql: &Sql<'_>, many: &[String]) -> Vec<String>;
+    fn run(&self, sql: &Sql<'_>, on_several_rows: &[String]) -> Vec<String>;
 
     /// Returns the lines that end the procedure with an error.
     fn failure(&self, message: &[Piece<'_>]) -> Vec<String>;

@@ -44,7 +44,7 @@ impl Procedure {
     ) -> Option<Self> {
         let language = language_of(engine)?;
         let routine = Routine::new(language, statements, transaction);
-        let name = name_of(transaction);
+        let name = procedure_name(transaction);
         let create = language.procedure(&routine.parts(&name));
         let signature = language.signature(&name, &routine.kinds());
         Some(Self { signature, create })
@@ -52,7 +52,7 @@ impl Procedure {
 }
 
 /// Returns the name of a transaction's procedure.
-fn name_of(transaction: &Transaction) -> String {
+fn procedure_name(transaction: &Transaction) -> String {
     format!("assay_{}", transaction.name)
 }
 

@@ -125,7 +125,7 @@ impl Language for Mysql {
     }
 
     /// Rows that nothing takes are sent to the client.
-    fn run(&self, sql: &Sql<'_>, many: &[String]) -> Vec<String> {
+    fn run(&self, sql: &Sql<'_>, on_several_rows: &[String]) -> Vec<String> {
         let statement = format!("{};", sql.with_into());
         let count = |function: &str| format!("set {ROWS} = {function}();");
         if sql.into.is_empty() {
@@ -135,7 +135,7 @@ impl Language for Mysql {
 
         let mut lines =
             vec!["begin".to_owned(), format!("    declare exit handler for {SEVERAL_ROWS} begin")];
-        lines.extend(many.iter().map(|line| format!("        {line}")));
+        lines.extend(on_several_rows.iter().map(|line| format!("        {line}")));
         lines.push("    end;".to_owned());
         lines.push(format!("    {statement}"));
         lines.push(format!("    {}", count("row_count")));

@@ -230,7 +230,7 @@ impl Writer<'_> {
     /// Writes a statement, and the check of its rows and of the values that it assigns.
     fn statement(&mut self, statement: &ScriptStatement) {
         let written = self.sql(&statement.pieces);
-        let names: Vec<String> = statement.into.iter().map(|taken| name_of(*taken)).collect();
+        let names: Vec<String> = statement.into.iter().map(|taken| variable_name(*taken)).collect();
         let sql = Sql {
             text: &written.text,
             locking: written.locking,
@@ -275,7 +275,7 @@ impl Writer<'_> {
                     Taken::Integer(_) => "0",
                     Taken::Text(_) => "''",
                 };
-                lines.push(self.language.assignment(&name_of(*taken), value));
+                lines.push(self.language.assignment(&variable_name(*taken), value));
             }
             self.if_lines(&format!("{ROWS} = 0"), &lines);
         }
@@ -292,7 +292,7 @@ impl Writer<'_> {
         }
 
         // One condition for both, which is computed faster than two.
-        let nulls = into.iter().map(|taken| format!(" or {} is null", name_of(*taken)));
+        let nulls = into.iter().map(|taken| format!(" or {} is null", variable_name(*taken)));
         let nulls: String = nulls.collect();
         self.line(&format!("if {condition}{nulls} then"));
         self.depth += 1;
@@ -392,7 +392,7 @@ fn is_blank(piece: &SqlPiece) -> bool {
     }
 }
 
-fn name_of(taken: Taken) -> String {
+fn variable_name(taken: Taken) -> String {
     match taken {
         Taken::Integer(slot) => integer_name(slot),
         Taken::Text(slot) => text_name(slot),

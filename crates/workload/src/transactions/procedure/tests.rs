@@ -58,7 +58,7 @@ fn procedure_of(keys: &str, engine: Engine) -> String {
     let procedure = Procedure::new(engine, plan.statements, transaction).unwrap();
     let language = language_of(engine).unwrap();
     let routine = Routine::new(language, plan.statements, transaction);
-    let call = language.call(&name_of(transaction), &routine.kinds());
+    let call = language.call(&procedure_name(transaction), &routine.kinds());
     format!("{}\n\n{call}", procedure.create)
 }
 
