@@ -20,7 +20,7 @@ pub(super) struct Estimate {
     pub spread: f64,
     /// The errors of both means, divided by those that only the own spread gives: 1 until
     /// [`Self::moderate`].
-    enlarged: f64,
+    error_scale: f64,
     /// The least error: that of rounding.
     floor: f64,
     /// The number of values on which the mean rests: of repeats, or of machines.
@@ -51,7 +51,7 @@ impl Estimate {
             measured,
             detrended: drift::detrended(measured, spread, floor, pairs),
             spread,
-            enlarged: 1.0,
+            error_scale: 1.0,
             floor,
             count: values.len() as f64,
             looks: Looks::Once,
@@ -81,7 +81,7 @@ impl Estimate {
             measured,
             detrended: measured,
             spread,
-            enlarged: 1.0,
+            error_scale: 1.0,
             floor,
             count: count as f64,
             looks: Looks::Once,
@@ -110,17 +110,17 @@ impl Estimate {
         // The errors of both means are multiples of the spread. Others can't say more about a mean
         // than its rounding allows.
         let rounding = self.floor / self.measured.error;
-        self.enlarged = (variance / own).sqrt().max(rounding);
+        self.error_scale = (variance / own).sqrt().max(rounding);
 
         for mean in [&mut self.measured, &mut self.detrended] {
-            mean.error *= self.enlarged;
+            mean.error *= self.error_scale;
             mean.freedom += lent_freedom;
         }
     }
 
     /// Returns the spread of one repeat's ratio on which the interval rests.
     pub fn moderated_spread(&self) -> f64 {
-        self.spread * self.enlarged
+        self.spread * self.error_scale
     }
 
     /// Returns the degrees of freedom on which the interval rests.

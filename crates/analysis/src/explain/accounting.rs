@@ -67,7 +67,7 @@ pub(super) struct Accounting {
 
 /// The reason why no part of an operation's time explains a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gap {
+pub enum WhyUnexplained {
     /// The record lacks an operation's time or its parts.
     NotMeasured,
     /// The same, and only because repeats were too short for samples of what operations wait for.
@@ -81,7 +81,7 @@ pub enum Gap {
 impl Accounting {
     /// Divides the change among the parts. `is_limited`: the targets differ in the number of
     /// processors or threads, which explains a wait for them.
-    pub(super) fn new(case: &Case<'_>, is_limited: bool) -> Result<Self, Gap> {
+    pub(super) fn new(case: &Case<'_>, is_limited: bool) -> Result<Self, WhyUnexplained> {
         let (time, whole) = changed_time(case)?;
 
         let mut parts: Vec<ChangedPart> = PARTS
@@ -106,7 +106,11 @@ impl Accounting {
         // The unexplained time is known only if all parts are: without one of them, the largest of
         // the others may not be the cause.
         if parts.iter().all(|part| part.part.kind != Unexplained) {
-            return Err(if is_too_short(case) { Gap::TooShort } else { Gap::NotMeasured });
+            return Err(if is_too_short(case) {
+                WhyUnexplained::TooShort
+            } else {
+                WhyUnexplained::NotMeasured
+            });
         }
 
         sort_largest_first(&mut parts, |item| item.share);
@@ -129,11 +133,15 @@ impl Accounting {
 
 /// Returns the time of an operation on both sides with its change, which has to be shown and in the
 /// direction of the change of throughput.
-pub(super) fn changed_time(case: &Case<'_>) -> Result<(Pair, Difference), Gap> {
-    let time = case.metric(TIME).ok_or(Gap::NotMeasured)?;
-    let whole = case.difference(|row| row.metric(TIME)).ok_or(Gap::NotMeasured)?;
+pub(super) fn changed_time(case: &Case<'_>) -> Result<(Pair, Difference), WhyUnexplained> {
+    let time = case.metric(TIME).ok_or(WhyUnexplained::NotMeasured)?;
+    let whole = case.difference(|row| row.metric(TIME)).ok_or(WhyUnexplained::NotMeasured)?;
     let is_same_direction = (whole.mean > 0.0) == case.is_slower();
-    if whole.is_shown() && is_same_direction { Ok((time, whole)) } else { Err(Gap::NotShown) }
+    if whole.is_shown() && is_same_direction {
+        Ok((time, whole))
+    } else {
+        Err(WhyUnexplained::NotShown)
+    }
 }
 
 /// Returns whether longer steps would have the parts of an operation's time: the threads are known,

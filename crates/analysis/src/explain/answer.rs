@@ -303,7 +303,7 @@ impl TargetAnswer {
     }
 
     /// Returns true if a comparison is missing: of one step, or all of them.
-    pub fn has_gaps(&self) -> bool {
+    pub fn lacks_comparisons(&self) -> bool {
         self.not_compared > 0 || self.comparison_count() == 0
     }
 

@@ -7,8 +7,8 @@ use super::difference::{TargetDifference, shared};
 use super::finding::Evidence;
 use super::thresholds::{EXPLAINS, INDEX_GROWTH, SAME, SMALL_PART, STATES_SHOWN, WHOLE_MAX};
 use crate::compare::{
-    Compared, ComparedStep, NamedFunction, Pairing, PlanDifference, Sample, StateDifference,
-    Verdict,
+    Compared, ComparedStep, Interval, NamedFunction, Pairing, PlanDifference, Sample,
+    StateDifference, Verdict,
 };
 use crate::figures::average::mean;
 use crate::figures::index::RowIndex;
@@ -216,8 +216,10 @@ pub(super) struct Case<'a> {
     pub compared: &'a ComparedStep,
     pub base: Side<'a>,
     pub side: Side<'a>,
-    /// Throughput over the base's.
+    /// The speed over the base's: throughput, unless [`Case::by_response`] has replaced it.
     pub ratio: f64,
+    /// The interval of the true ratio; `None` without repeats.
+    pub interval: Option<Interval>,
     /// The differences between the two targets.
     pub difference: TargetDifference,
 }
@@ -241,7 +243,20 @@ impl<'a> Case<'a> {
             base,
             side,
             ratio: compared.ratio.filter(is_rate)?,
+            interval: compared.interval,
         })
+    }
+
+    /// Returns the case with the speed of an operation by its response time instead of throughput, which
+    /// a schedule decides: operations that take twice as long are half as fast.
+    pub(super) fn by_response(&self, time: &ComparedStep) -> Option<Self> {
+        let interval = time.interval.map(|of_time| Interval {
+            low: 1.0 / of_time.high,
+            high: 1.0 / of_time.low,
+            ..of_time
+        });
+        let by_throughput = Self::new(self.context, self.compared)?;
+        Some(Self { ratio: 1.0 / time.ratio?, interval, ..by_throughput })
     }
 
     /// Returns the comparison of another metric in this step, if it was compared.

@@ -23,7 +23,7 @@ pub struct CaseFacts {
     pub named_variant: Option<String>,
     /// Clients.
     pub clients: u32,
-    /// Throughput over the base's.
+    /// The speed over the base's: of throughput, or of an operation by its response time.
     pub ratio: f64,
     /// The interval of the true ratio; `None` without repeats.
     pub interval: Option<Interval>,
@@ -94,7 +94,7 @@ impl Case<'_> {
                 .map(str::to_owned),
             clients: step.cell.clients,
             ratio: self.ratio,
-            interval: step.interval,
+            interval: self.interval,
             repeat_count: step.values.len(),
             operation: self.noun().to_owned(),
             rate_unit: self.rate(),

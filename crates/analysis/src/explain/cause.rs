@@ -3,7 +3,9 @@
 use record::SettingRole;
 
 use super::FindingKind;
-use super::accounting::{Accounting, ChangedPart, Gap, changed_own_cpu, changed_process_cpu};
+use super::accounting::{
+    Accounting, ChangedPart, WhyUnexplained, changed_own_cpu, changed_process_cpu,
+};
 use super::case::{Case, Pair, Side};
 use super::conflicts::{self, Conflict, RetryCause};
 use super::thresholds::{
@@ -56,7 +58,7 @@ pub enum Cause {
     /// The rate of one target changed its level, and one of the levels is the other target's rate.
     LevelShift(LevelShift),
     /// No cause is known.
-    Unexplained(Gap),
+    Unexplained(WhyUnexplained),
 }
 
 /// A reason for which a log-structured merge tree stalls writes.
@@ -187,7 +189,7 @@ impl Cause {
 
     /// Returns whether a longer step would tell the cause.
     pub(super) fn is_too_short(&self) -> bool {
-        *self == Self::Unexplained(Gap::TooShort)
+        *self == Self::Unexplained(WhyUnexplained::TooShort)
     }
 }
 
@@ -195,7 +197,7 @@ impl Cause {
 pub(super) fn diagnose(case: &Case<'_>) -> Cause {
     let accounting = Accounting::new(case, case.limits_processors());
     let divided = accounting.as_ref().ok();
-    let gap = accounting.as_ref().err().copied();
+    let undivided = accounting.as_ref().err().copied();
 
     both_missed_writes(case)
         .or_else(|| durability(case, divided))
@@ -205,9 +207,9 @@ pub(super) fn diagnose(case: &Case<'_>) -> Cause {
         .or_else(|| conflicts::retries(case))
         .or_else(|| part_of_time(case, divided?))
         .or_else(|| process_cpu(case))
-        .or_else(|| own_cpu(case, gap?))
+        .or_else(|| own_cpu(case, undivided?))
         .or_else(|| level_shift(case))
-        .unwrap_or_else(|| Cause::Unexplained(gap.unwrap_or(Gap::NoLargePart)))
+        .unwrap_or_else(|| Cause::Unexplained(undivided.unwrap_or(WhyUnexplained::NoLargePart)))
 }
 
 /// Returns the cause of a change of response times that a verdict shows, where throughput does not change:
@@ -215,14 +217,14 @@ pub(super) fn diagnose(case: &Case<'_>) -> Cause {
 pub(super) fn diagnose_response(case: &Case<'_>) -> Cause {
     let accounting = Accounting::new(case, case.limits_processors());
     let divided = accounting.as_ref().ok();
-    let gap = accounting.as_ref().err().copied();
+    let undivided = accounting.as_ref().err().copied();
 
     durability(case, divided)
         .or_else(|| cache(case, divided?))
         .or_else(|| conflicts::retries(case))
         .or_else(|| part_of_time(case, divided?))
         .or_else(|| process_cpu(case))
-        .unwrap_or_else(|| Cause::Unexplained(gap.unwrap_or(Gap::NoLargePart)))
+        .unwrap_or_else(|| Cause::Unexplained(undivided.unwrap_or(WhyUnexplained::NoLargePart)))
 }
 
 /// Names no cause where both targets missed the rate of writes: they did different work next to the
@@ -403,8 +405,8 @@ fn process_cpu(case: &Case<'_>) -> Option<Cause> {
 }
 
 /// Explains a change by own CPU, where other parts of an operation's time were not measured.
-fn own_cpu(case: &Case<'_>, gap: Gap) -> Option<Cause> {
-    if !matches!(gap, Gap::NotMeasured | Gap::TooShort) {
+fn own_cpu(case: &Case<'_>, undivided: WhyUnexplained) -> Option<Cause> {
+    if !matches!(undivided, WhyUnexplained::NotMeasured | WhyUnexplained::TooShort) {
         return None;
     }
     let changed = changed_own_cpu(case)?;

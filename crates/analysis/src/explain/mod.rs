@@ -97,7 +97,7 @@ fn explanations<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanat
     explanations.extend(alone::explain(context));
     explanations.extend(swings::explain(context));
     explanations.extend(no_effect::explain(context, cases));
-    explanations.extend(response::explain(context, cases));
+    explanations.extend(response::explain(cases));
     explanations.extend(hidden_cost::explain(context, cases));
     explanations.extend(measured_once::facts(cases));
     explanations.extend(machines::variance(cases));

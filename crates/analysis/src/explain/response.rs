@@ -2,16 +2,14 @@
 //! the pauses of users. A target that keeps up has the same throughput as the base, however long its
 //! operations take.
 
-use super::case::{Case, Context};
+use super::case::Case;
 use super::cause::{Cause, diagnose_response};
 use super::change::{ExplainedCase, counted_caveats, shared_difference};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
-use super::statement::{
-    CaseFacts, ChangedTime, ResponseChange, Statement, ThroughputChange,
-};
+use super::statement::{ChangedTime, ResponseChange, Statement, ThroughputChange};
 use super::thresholds::hidden_change;
-use crate::compare::{Interval, RESPONSE_TIMES, Verdict};
+use crate::compare::{RESPONSE_TIMES, Verdict};
 use crate::order::{distinct, grouped, sort_largest_first};
 
 /// The weight of a changed response time, relative to the same change of throughput.
@@ -27,8 +25,8 @@ struct ResponseCase<'a> {
 
 /// Returns one explanation for each target, cause and direction of response times that are shown to
 /// differ where no change in throughput is shown.
-pub(super) fn explain<'a>(context: Context<'a>, cases: &[Case<'a>]) -> Vec<Explanation<'a>> {
-    let changed = cases.iter().filter_map(|case| response_case(context, case));
+pub(super) fn explain<'a>(cases: &[Case<'a>]) -> Vec<Explanation<'a>> {
+    let changed = cases.iter().filter_map(response_case);
     let keyed = changed.map(|changed| {
         let case = &changed.case;
         ((case.target(), changed.cause.kind(), case.is_slower()), changed)
@@ -40,7 +38,7 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &[Case<'a>]) -> Vec<Expla
 
 /// Returns the response times of a case that changed; `None` where no schedule decides its throughput, or
 /// throughput changed as well.
-fn response_case<'a>(context: Context<'a>, case: &Case<'a>) -> Option<ResponseCase<'a>> {
+fn response_case<'a>(case: &Case<'a>) -> Option<ResponseCase<'a>> {
     let is_unchanged = matches!(case.compared.verdict, Verdict::Equal | Verdict::TooNoisy);
     if !is_unchanged || !case.is_scheduled() {
         return None;
@@ -48,10 +46,8 @@ fn response_case<'a>(context: Context<'a>, case: &Case<'a>) -> Option<ResponseCa
 
     let times: Vec<ChangedTime> =
         RESPONSE_TIMES.iter().filter_map(|metric| changed_time(case, metric)).collect();
-    let ratio = times.first()?.ratio;
-
-    // Operations that take twice as long are half as fast.
-    let case = Case { ratio: 1.0 / ratio, ..Case::new(context, case.compared)? };
+    let leading = case.of_metric(times.first()?.metric)?;
+    let case = case.by_response(leading)?;
     let cause = diagnose_response(&case);
     Some(ResponseCase { case, times, cause })
 }
@@ -77,14 +73,13 @@ fn explanation(mut group: Vec<ResponseCase<'_>>) -> Option<Explanation<'_>> {
 
     let explained: Vec<ExplainedCase<'_>> = group.iter().map(ResponseCase::explained).collect();
     let speed = ThroughputChange {
-        cases: group.iter().map(ResponseCase::facts).collect(),
+        cases: group.iter().map(|changed| changed.case.facts()).collect(),
         comparison_count: group.len(),
         differences: distinct(group.iter().map(|changed| shared_difference(&changed.case))),
         is_sure: explained.iter().all(ExplainedCase::is_sure),
         cause: cause.clone(),
     };
-    let is_noisy =
-        group.iter().any(|changed| changed.case.compared.verdict == Verdict::TooNoisy);
+    let is_noisy = group.iter().any(|changed| changed.case.compared.verdict == Verdict::TooNoisy);
 
     Some(Explanation {
         places: group.iter().map(|changed| place(changed.case.compared)).collect(),
@@ -98,15 +93,5 @@ fn explanation(mut group: Vec<ResponseCase<'_>>) -> Option<Explanation<'_>> {
 impl ResponseCase<'_> {
     fn explained(&self) -> ExplainedCase<'_> {
         ExplainedCase { case: &self.case, cause: self.cause.clone() }
-    }
-
-    /// Returns the facts of the case, with the interval of the speed of an operation.
-    fn facts(&self) -> CaseFacts {
-        let interval = self.times[0].interval.map(|time| Interval {
-            low: 1.0 / time.high,
-            high: 1.0 / time.low,
-            ..time
-        });
-        CaseFacts { interval, ..self.case.facts() }
     }
 }

@@ -146,6 +146,19 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_change_of_a_cost_comes_first_in_both_directions() {
+        let ratios = [("q1", 0.9), ("q2", 0.1), ("q3", 1.02), ("q4", 1.5)];
+        let rows = ratios.map(|(step, ratio)| row("rpq", "b.x", step, ratio, 0.0001));
+        let changes = TargetAnswer::new("b.x", rows.iter());
+        let steps = |changes: &[Change]| -> Vec<String> {
+            changes.iter().map(|change| change.step.clone()).collect()
+        };
+        assert_eq!(steps(&changes.faster), ["q2", "q1"]);
+        assert_eq!(steps(&changes.slower), ["q4", "q3"]);
+        assert_eq!(changes.largest().unwrap().step, "q2");
+    }
+
+    #[test]
     fn cpu_is_named_only_where_own_cpu_says_nothing() {
         let own = row(OWN_CPU, "b.x", "l.i1", 1.5, 0.0001);
         let server = |step| row("server_cpu_us_per_op", "b.x", step, 1.5, 0.0001);

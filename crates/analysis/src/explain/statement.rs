@@ -3,7 +3,7 @@
 
 use words::OpRole;
 
-pub use super::accounting::Gap;
+pub use super::accounting::WhyUnexplained;
 pub use super::case::Pair;
 pub use super::case_facts::{CaseFacts, ChangedPlan};
 pub use super::cause::{Cause, Detail, FsyncCount, LevelShift, PartOfTime, StallReason};
@@ -61,7 +61,8 @@ pub struct ThroughputChange {
     pub cases: Vec<CaseFacts>,
     /// The cause of the first.
     pub cause: Cause,
-    /// The number of comparisons of throughput that these targets have.
+    /// The number of comparisons of throughput that these targets have; of response times, that of
+    /// the cases.
     pub comparison_count: usize,
     /// The differences between the base and the only target; none if there are several targets.
     pub differences: Vec<SharedDifference>,

@@ -418,7 +418,8 @@ impl<'a> AnswerWriter<'a> {
 
     /// Returns the interval of the largest change, and the number of repeats.
     fn largest(&self) -> Option<String> {
-        let of_database = if self.answer.is_of_one_database { " from one loaded database" } else { "" };
+        let of_database =
+            if self.answer.is_of_one_database { " from one loaded database" } else { "" };
         let repeats = match self.answer.repeats? {
             (least, most) if least == most => format!("{}{of_database}", counted(most, "repeat")),
             (least, most) => format!("{least} to {most} repeats{of_database}"),
@@ -436,8 +437,8 @@ impl<'a> AnswerWriter<'a> {
             ))
         });
 
-        let has_gaps = self.answer.targets.iter().any(TargetAnswer::has_gaps);
-        let what = if has_gaps { "compared step" } else { self.figures.sides.noun() };
+        let lacks_comparisons = self.answer.targets.iter().any(TargetAnswer::lacks_comparisons);
+        let what = if lacks_comparisons { "compared step" } else { self.figures.sides.noun() };
         Some(sentence.unwrap_or_else(|| format!("Each {what} has {repeats}.")))
     }
 

@@ -49,7 +49,7 @@ mod tests {
         };
         assert_eq!(
             max_rate_sentence(&rate),
-            "The rate of tpcb with 4 clients is 3,802/s: 70% of 5,432/s, the highest rate of pg.base, which is the slowest."
+            "The rate of tpcb with 4 clients is 3,802/s: 70% of 5,432/s, the highest rate of pg.base, the slowest target."
         );
         rate.achieved.clear();
         rate.variant = Some("large".into());

@@ -111,7 +111,11 @@ fn fold_over(request: &RunRequest, run: &mut Run, events: &dyn Events) -> anyhow
     };
     if design.targets.iter().any(|target| target.is_folded) {
         let help = "add repeats with `assay run --resume RUN --repeats N`";
-        return Err(UsageError::new("the run already has the opposite targets (fold-over)", Some(help.into())).into());
+        return Err(UsageError::new(
+            "the run already has the opposite targets (fold-over)",
+            Some(help.into()),
+        )
+        .into());
     }
 
     let file = recorded_run::plan(&run.plan, &request.plan, events)?;

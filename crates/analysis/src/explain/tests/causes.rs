@@ -5,7 +5,7 @@ use words::Stacks;
 
 use super::*;
 use crate::explain::gap::Cost;
-use crate::explain::statement::{CostGap, Gap, StallReason};
+use crate::explain::statement::{CostGap, StallReason, WhyUnexplained};
 use crate::figures::ProfiledStep;
 use crate::figures::{ConcurrentChange, Lsm, Quality, SessionState, Shift, Sla, Stall, Waits};
 
@@ -313,7 +313,7 @@ fn a_step_that_only_reads_is_not_explained_by_writes_or_fsyncs() {
         with_setting(repeated(&costs), "sync", "1", "0")
     };
     // Reads are 26% of the change: that is not enough.
-    assert_eq!(cause(&figures(&fast)), Cause::Unexplained(Gap::NoLargePart));
+    assert_eq!(cause(&figures(&fast)), Cause::Unexplained(WhyUnexplained::NoLargePart));
     let fast = of(0.5, 100.0, 50.0, 3.0);
     let mut slow_reads = figures(&fast);
     for row in &mut slow_reads.rows {
@@ -404,7 +404,7 @@ fn time_in_no_part_is_unexplained_and_never_lent_to_one() {
     // Without an accounting there is no cause, whatever other figures say.
     let of = |cpu: f64| [("cpupq", cpu), ("server_cpu_us_per_op", cpu)];
     let unmeasured = cause(&reads(&of(100.0), (15_000.0, &of(200.0))));
-    assert_eq!(unmeasured, Cause::Unexplained(Gap::NotMeasured));
+    assert_eq!(unmeasured, Cause::Unexplained(WhyUnexplained::NotMeasured));
 }
 
 #[test]
@@ -417,7 +417,7 @@ fn a_part_that_varies_as_much_as_it_changed_is_no_cause() {
         row.metrics.insert("op_lock_us", Some(us));
         row.metrics.insert("op_unexplained_us", Some(0.0));
     }
-    assert_eq!(cause(&figures), Cause::Unexplained(Gap::NoLargePart));
+    assert_eq!(cause(&figures), Cause::Unexplained(WhyUnexplained::NoLargePart));
 }
 
 #[test]

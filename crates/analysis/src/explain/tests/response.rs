@@ -1,7 +1,7 @@
 //! Response times that changed at a requested rate, where throughput is the same whatever they are.
 
 use super::*;
-use crate::explain::statement::{Gap, ResponseChange};
+use crate::explain::statement::{ResponseChange, WhyUnexplained};
 use crate::figures::Percentiles;
 
 /// A transaction without waits.
@@ -96,6 +96,23 @@ fn locks_and_retries_are_causes_of_longer_responses_as_of_lower_throughput() {
     assert!(matches!(retries, Cause::Retries(_)), "{retries:?}");
 }
 
+#[test]
+fn steps_whose_responses_take_longer_for_other_reasons_are_findings_of_their_own() {
+    let fsyncs = with(&[("op_fsync_us", 1500.0), ("fsyncs_per_commit", 1.0)]);
+    let mut figures = at_rate(QUICK, &fsyncs);
+    let mut of_cpu = at_rate(QUICK, &with(&[("op_server_cpu_us", 900.0)]));
+    for row in &mut of_cpu.rows {
+        row.step = "update-zipf".to_owned();
+    }
+    figures.rows.extend(of_cpu.rows);
+
+    let changes = response_changes(&figures);
+    let mut kinds: Vec<FindingKind> =
+        changes.iter().map(|change| change.speed.cause.kind()).collect();
+    kinds.sort_by_key(|kind| *kind == FindingKind::Cpu);
+    assert_eq!(kinds, [FindingKind::Fsyncs, FindingKind::Cpu]);
+}
+
 /// Rare stalls move the 99th percentile, and hardly the mean.
 #[test]
 fn a_percentile_that_changed_alone_is_told_and_has_no_cause() {
@@ -107,7 +124,7 @@ fn a_percentile_that_changed_alone_is_told_and_has_no_cause() {
     assert_eq!(times.len(), 1);
     assert_eq!(
         (times[0].metric, &speed.cause),
-        ("response_p99", &Cause::Unexplained(Gap::NotShown))
+        ("response_p99", &Cause::Unexplained(WhyUnexplained::NotShown))
     );
 }
 

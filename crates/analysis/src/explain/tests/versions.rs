@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::compare::OWN_CPU;
-use crate::explain::accounting::Gap;
+use crate::explain::accounting::WhyUnexplained;
 
 const CHEAP: &[(&str, f64)] = &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 75.0)];
 const DEAR: &[(&str, f64)] = &[("op_client_cpu_us", 21.0), ("op_server_cpu_us", 110.0)];
@@ -62,7 +62,7 @@ fn the_servers_whole_process_is_a_cause_where_its_threads_cannot_be_told_apart()
 fn the_servers_whole_process_is_no_cause_unless_its_cpu_explains_the_time() {
     // 2.5 of 8.4 us.
     let figures = without_threads(of_releases(10.5), "a.c");
-    assert_eq!(cause(&figures), Cause::Unexplained(Gap::NotMeasured));
+    assert_eq!(cause(&figures), Cause::Unexplained(WhyUnexplained::NotMeasured));
     // Where all threads are known, the process says nothing about an operation, and own CPU does.
     let mut figures = of_releases(15.8);
     for row in &mut figures.rows {

@@ -1,7 +1,7 @@
 //! A title names what its figures show first: the cases of reports whose titles and tables
 //! disagreed.
 
-use super::super::accounting::Gap;
+use super::super::accounting::WhyUnexplained;
 use super::super::cause::FsyncCount;
 use super::super::statement::HiddenCost;
 use super::*;
@@ -101,7 +101,7 @@ fn cpu_that_is_most_of_a_change_is_its_cause_though_other_parts_are_unknown() {
 #[test]
 fn a_change_without_a_cause_says_how_much_own_cpu_changed() {
     let figures = in_turns(18.0);
-    assert_eq!(cause(&figures), Cause::Unexplained(Gap::NotMeasured));
+    assert_eq!(cause(&figures), Cause::Unexplained(WhyUnexplained::NotMeasured));
     let ratio = changed_case(&figures).own_cpu_ratio.unwrap();
     assert!((ratio - 1.5).abs() < 0.02, "{ratio}");
 

@@ -3,8 +3,8 @@ use analysis::{
         Compared, ComparedStep, Effects, Interval, Overall, Pairing, Sample, THROUGHPUT, Verdict,
     },
     explain::statement::{
-        CaseFacts, Cause, ChangedCost, ChangedTime, Gap, HiddenCost, KnownDifferences, Pair,
-        ResponseChange, Statement, ThroughputChange,
+        CaseFacts, Cause, ChangedCost, ChangedTime, HiddenCost, KnownDifferences, Pair,
+        ResponseChange, Statement, ThroughputChange, WhyUnexplained,
     },
     explain::{ChangeCause, Direction, Finding, FindingKind},
     figures::{CopiedDatabase, ExactStep, Row, STEADINESS, StartedCell, TYPICAL_CPU, TYPICAL_RATE},
@@ -129,9 +129,27 @@ fn repeats_that_share_a_load_are_said_to() {
         |begun: Vec<StartedCell>| said_of(&Figures { begun, ..Figures::default() }, &compared, &[]);
 
     let shared = said(vec![copied(true, 1), copied(false, 2)]);
-    assert!(shared.contains("Over 5 repeats of one load, b.x is"), "{shared}");
+    assert!(shared.contains("Over 5 repeats from one loaded database, b.x is"), "{shared}");
     let each = said(vec![copied(true, 1), copied(true, 2)]);
     assert!(each.contains("Over 5 repeats, b.x is"), "{each}");
+}
+
+#[test]
+fn the_repeats_beside_the_largest_change_are_its_own() {
+    let mut rows = vec![row("b.x", "l.i1", 1.5, Faster), row("b.x", "l.i2", 1.0, Equal)];
+    rows[1].values = vec![rows[0].values[0]; 12];
+    let compared = Compared { base: "a.x".into(), effect: 0.03, rows, ..Compared::default() };
+    let said = said_of(&Figures::default(), &compared, &[]);
+    assert!(said.ends_with("Over 5 repeats, b.x is 1.42x to 1.58x faster in l.i1."), "{said}");
+}
+
+#[test]
+fn targets_are_equal_only_if_all_their_steps_are() {
+    let all = [(1.0, Equal), (1.0, Equal)];
+    let some = [(1.0, Equal), (1.0, Invalid)];
+    let said = text_of("a.x", &[("b.x", &all), ("c.x", &some)], None);
+    let outcomes = "2 targets against a.x in 2 steps: 1 is equal within 3%, 1 is equal within 3% in some steps.";
+    assert!(said.starts_with(outcomes), "{said}");
 }
 
 #[test]
@@ -202,7 +220,7 @@ fn response_times_that_changed_head_the_answer_without_the_cpu_of_the_same_targe
     };
     let speed = ThroughputChange {
         cases: vec![CaseFacts::default()],
-        cause: Cause::Unexplained(Gap::NoLargePart),
+        cause: Cause::Unexplained(WhyUnexplained::NoLargePart),
         comparison_count: 1,
         differences: Vec::new(),
         is_sure: false,
@@ -211,11 +229,7 @@ fn response_times_that_changed_head_the_answer_without_the_cpu_of_the_same_targe
         kind: FindingKind::Response,
         target: "b.x".into(),
         step: Some("pay".into()),
-        statement: Statement::Response(ResponseChange {
-            times: vec![time],
-            is_noisy: true,
-            speed,
-        }),
+        statement: Statement::Response(ResponseChange { times: vec![time], is_noisy: true, speed }),
         ..finding(cpu(Direction::Slower), &["b.x"])
     };
     let of_cpu = Finding {

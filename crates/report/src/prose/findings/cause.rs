@@ -5,8 +5,8 @@ use crate::prose::amount::AmountChange;
 use crate::prose::numbers::{both, figure, list_any, percent, times};
 use analysis::counted;
 use analysis::explain::statement::{
-    CaseFacts, Cause, Conflict, ConflictCount, Detail, EXPLAINS, Gap, LevelShift, Pair, PartOfTime,
-    RetryCause, SHORT_SECONDS, StallReason, ThroughputChange, WHOLE_MAX,
+    CaseFacts, Cause, Conflict, ConflictCount, Detail, EXPLAINS, LevelShift, Pair, PartOfTime,
+    RetryCause, SHORT_SECONDS, StallReason, ThroughputChange, WHOLE_MAX, WhyUnexplained,
 };
 use analysis::explain::{ChangeCause, FindingKind};
 use analysis::figures::{ConcurrentChange, Stall};
@@ -243,7 +243,7 @@ pub(super) fn sentence(case: &CaseFacts, cause: &Cause) -> String {
         Cause::Retries(retries) => retried_attempts(case, retries),
         Cause::Part(changed) => part_of_time(case, changed),
         Cause::LevelShift(shift) => level_shift(case, shift),
-        Cause::Unexplained(gap) => unexplained(*gap, case),
+        Cause::Unexplained(why) => unexplained(*why, case),
     }
 }
 
@@ -312,22 +312,22 @@ fn retried_attempts(case: &CaseFacts, retries: &RetryCause) -> String {
 }
 
 /// States why there is no cause.
-fn unexplained(gap: Gap, case: &CaseFacts) -> String {
+fn unexplained(why: WhyUnexplained, case: &CaseFacts) -> String {
     let per = &case.operation;
-    match gap {
-        Gap::NotMeasured => format!(
+    match why {
+        WhyUnexplained::NotMeasured => format!(
             "Some parts of the time per {per} were not measured in every repeat, so no cause is \
              named."
         ),
-        Gap::TooShort => format!(
+        WhyUnexplained::TooShort => format!(
             "The step is too short for samples of what a {per} waits for, so no cause is named: measure for {} seconds or \
              more, with more rows or a longer time.",
             figure(2.0 * SHORT_SECONDS)
         ),
-        Gap::NotShown => format!(
+        WhyUnexplained::NotShown => format!(
             "The mean time per {per} shows no significant change in the same direction, so no cause is named."
         ),
-        Gap::NoLargePart => format!(
+        WhyUnexplained::NoLargePart => format!(
             "No measured part is shown to make up {} of the time {} per {per}.",
             percent(EXPLAINS),
             added(case)
@@ -415,11 +415,11 @@ fn level_shift(case: &CaseFacts, level_shift: &LevelShift) -> String {
     let (when, alike, then, differs) = if *matches_before {
         ("Until", shift.before, "then", shift.after)
     } else {
-        ("From", shift.after, "before that", shift.before)
+        ("From", shift.after, "before that,", shift.before)
     };
 
     format!(
-        "{when} second {}, {who} ran as fast as {other} ({} and {} {}); {then}, it ran at {}{}.",
+        "{when} second {}, {who} ran as fast as {other} ({} and {} {}); {then} it ran at {}{}.",
         shift.second,
         figure(alike),
         figure(*other_rate),

@@ -24,7 +24,8 @@ pub(super) fn wording(sequenced: &SequencedStep) -> Wording {
             format!(
                 "Between the load and this step, {after} changed the data{grown}, and may have left unfinished work."
             ),
-            "To tell changed data from unfinished work, let the engine settle before the step.".to_owned(),
+            "To tell changed data from unfinished work, let the engine settle before the step."
+                .to_owned(),
         ],
     }
 }

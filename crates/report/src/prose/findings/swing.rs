@@ -26,11 +26,11 @@ pub(super) fn wording(targets: &[SwingingTarget], about: &Finding) -> Wording {
     Wording { title, sentences }
 }
 
-/// Returns the last part of a title: `in phase with autovacuum`.
+/// Returns the last part of a title: `in time with autovacuum`.
 fn title_end(swing: &Swing) -> String {
     match swing.closest() {
-        Some(closest) => format!("in phase with {}", closest.name),
-        None => "in phase with nothing that was recorded".to_owned(),
+        Some(closest) => format!("in time with {}", closest.name),
+        None => "in time with nothing that was recorded".to_owned(),
     }
 }
 
@@ -69,13 +69,15 @@ fn cause(swing: &Swing) -> String {
     };
 
     let chance = match p {
-        Some(p) => format!("; {} of copies shifted in time correlate as closely", small_percent(*p)),
+        Some(p) => {
+            format!("; {} of copies shifted in time correlate as closely", small_percent(*p))
+        }
         None => ", so nothing of the engine is named".to_owned(),
     };
 
     let others = swing.in_step.iter().skip(1).map(|other| format!("`{}`", other.name));
     let others = match list_any(others) {
-        Some(others) => format!("; the same cycle: {others}"),
+        Some(others) => format!("; others that follow it: {others}"),
         None => String::new(),
     };
 

@@ -12,11 +12,11 @@ use analysis::compare::{
 use analysis::explain::FindingKind;
 use analysis::explain::statement::{
     Agreement, AtFloor, AtFloorStep, BusyClients, CaseFacts, Cause, Caveat, ChangedCost,
-    ChangedSetting, CountedCaveat, Detail, Fact, FloorRequests, Gap, HiddenCost, InheritedDebt,
+    ChangedSetting, CountedCaveat, Detail, Fact, FloorRequests, HiddenCost, InheritedDebt,
     KnownDifferences, LargeReadAhead, LevelShift, MachineShare, MachineVariance, MissedRate,
     MissedRates, NoEffect, OtherBuild, OtherTime, Pair, PartOfTime, RetryCause, SequencedStep,
     SharedDifference, StallReason, Statement, StepWitnesses, SwingingTarget, TargetDifference,
-    ThroughputChange, UnfairStep,
+    ThroughputChange, UnfairStep, WhyUnexplained,
 };
 use analysis::figures::swing::{InStep, Source, Swing};
 use analysis::figures::{ConcurrentChange, FloorRate, Shift, Stall};
@@ -177,10 +177,10 @@ fn all_causes_of_changes() -> Vec<Cause> {
         shift(true, false),
         shift(false, true),
         Cause::Retries(RetryCause { count: pair(0.02, 0.31), share: 0.62 }),
-        Cause::Unexplained(Gap::NotMeasured),
-        Cause::Unexplained(Gap::TooShort),
-        Cause::Unexplained(Gap::NotShown),
-        Cause::Unexplained(Gap::NoLargePart),
+        Cause::Unexplained(WhyUnexplained::NotMeasured),
+        Cause::Unexplained(WhyUnexplained::TooShort),
+        Cause::Unexplained(WhyUnexplained::NotShown),
+        Cause::Unexplained(WhyUnexplained::NoLargePart),
     ];
     causes.extend(parts.map(Cause::Part));
     causes

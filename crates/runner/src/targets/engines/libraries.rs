@@ -201,9 +201,9 @@ impl<L: KeyValueLibrary> RunningTarget for LibraryTarget<L> {
         let runner: Box<dyn WorkloadRunner + '_> = match &mut self.workload {
             KeyValueWorkload::Sequence(workload) => Box::new(KvRunner::new(database, workload)),
             KeyValueWorkload::Insert(workload) => {
-                let refuses_points = lacks.reads_of_several.then(|| {
-                    format!("{} does not offer multi-key reads", database.version())
-                });
+                let refuses_points = lacks
+                    .reads_of_several
+                    .then(|| format!("{} does not offer multi-key reads", database.version()));
                 let keyed = Keyed { connect: || database.connect(), refuses_points };
                 Box::new(InsertRunner { database: Box::new(keyed), workload })
             }

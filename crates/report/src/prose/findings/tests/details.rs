@@ -70,7 +70,7 @@ fn supported() -> Vec<Finding> {
         changed(part(FindingKind::HostBusy, None), with_wait.clone()),
         changed(part(FindingKind::Reads, None), with_plan(0)),
         changed(part(FindingKind::Reads, None), with_plan(2)),
-        changed(Cause::Unexplained(Gap::NotMeasured), with_own_cpu),
+        changed(Cause::Unexplained(WhyUnexplained::NotMeasured), with_own_cpu),
     ]
 }
 
@@ -171,14 +171,15 @@ fn of_responses() -> Vec<Finding> {
             differences: Vec::new(),
             is_sure: false,
         };
-        let statement = Statement::Response(ResponseChange { times: times.to_vec(), is_noisy: false, speed });
+        let statement =
+            Statement::Response(ResponseChange { times: times.to_vec(), is_noisy: false, speed });
         finding(statement, &[slower("transfer")])
     };
     let mean = time("response_mean", [5_000.0, 12_000.0], [2.1, 2.7]);
     let p99 = time("response_p99", [11_000.0, 40_300.0], [3.1, 4.2]);
     vec![
         response(&[mean, p99], part(FindingKind::Locks, Some(Detail::LocksOnData))),
-        response(&[p99], Cause::Unexplained(Gap::NotShown)),
+        response(&[p99], Cause::Unexplained(WhyUnexplained::NotShown)),
     ]
 }
 
