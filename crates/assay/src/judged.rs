@@ -95,11 +95,11 @@ fn outlook(judged: &JudgedRepeat<'_>) -> String {
         NextRepeat::NoneNeeded => "no comparison is open".to_owned(),
         // Too few repeats are another problem than open comparisons.
         NextRepeat::NoTime if judged.repeat < REPEATS_WITH_VERDICT => format!(
-            "the time is up, but verdicts need {REPEATS_WITH_VERDICT} repeats; `{}` goes on",
+            "the time is up, but verdicts need {REPEATS_WITH_VERDICT} repeats; `{}` continues",
             judged.resume_command
         ),
         NextRepeat::NoTime => {
-            format!("the time is up, with {rest}; `{}` goes on", judged.resume_command)
+            format!("the time is up, with {rest}; `{}` continues", judged.resume_command)
         }
     }
 }
@@ -150,7 +150,7 @@ mod tests {
         let ended = after_repeat(&comparisons, 5, NextRepeat::NoTime);
         assert!(ended.ends_with(
             "after repeat 5: the time is up, with 2 of 6 comparisons open; the rest would take about 4 min; \
-             `assay run --resume results/a` goes on"
+             `assay run --resume results/a` continues"
         ));
     }
 

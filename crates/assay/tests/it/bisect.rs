@@ -163,7 +163,7 @@ fn the_slow_commit_is_found(metric: &str, kinds: &[Kind], slow: usize, trials_ma
     let ended = history.search(&["--metric", metric, "--threshold", "50"]).expect_code(0);
     let ended = ended.expect_in_stdout(&[
         &history.changed_in(slow, metric),
-        "New instances of both confirm it.",
+        "A second trial, with new servers and databases, confirms the change.",
         "does not build",
     ]);
     let directory = history.directory();
@@ -206,7 +206,7 @@ fn an_interrupted_search_goes_on_where_it_was() {
     let ended = interrupted_after_a_trial(&history.place, running);
     let directory = history.directory();
     let name = directory.to_str().unwrap();
-    ended.expect_in_stderr(&["`assay bisect --resume ", " --trust` goes on"]);
+    ended.expect_in_stderr(&["`assay bisect --resume ", " --trust` continues"]);
 
     // The commands that build commits come with the log, as those of a run come with its record.
     let untrusted = history.place.assay(&["bisect", "--resume", name]).expect_code(2);

@@ -97,7 +97,7 @@ fn the_factor_that_matters_is_found_and_the_opposite_targets_make_it_clear() {
     assert_eq!(effect_of(&augmented, "SLOW")["verdict"], "faster");
 
     let again = place.assay(&["augment", "latest", "--trust"]).expect_code(2);
-    again.expect_in_stderr(&["the run has the opposite targets"]);
+    again.expect_in_stderr(&["the run already has the opposite targets (fold-over)"]);
     let unknown = place.assay(&["compare", "latest", "--by", "nosuch"]).expect_code(2);
     unknown.expect_in_stderr(&["unknown factor `nosuch`"]);
 }
@@ -109,7 +109,10 @@ fn a_tuning_ends_with_the_only_option_that_matters() {
     };
     let tune = ["tune", "plan.toml", "--step", "fillseq", "--keep", "readrandom >= 0.01"];
     let tuned = place.assay(&tune).expect_code(0);
-    tuned.expect_in_stdout(&["fillseq is ", "with SLOW=0", "New instances confirm it."]);
+    tuned.expect_in_stdout(&[
+        "With SLOW=0, fillseq is ",
+        "A second trial, with new servers and databases, confirms it.",
+    ]);
 
     // Nothing is left to measure.
     let tunings = entries(&place.join("results"));

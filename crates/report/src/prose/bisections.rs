@@ -110,7 +110,7 @@ impl BisectView {
         let answer = match end {
             ChangeEnd::Confirmed if skipped.is_empty() => {
                 format!(
-                    "{step} changed in {to}, to {size} of {from}. A second trial, with new servers and databases, confirms the change."
+                    "{step} changed in {to}: {size} that of {from}. A second trial, with new servers and databases, confirms the change."
                 )
             }
             ChangeEnd::Confirmed => format!(
@@ -118,7 +118,7 @@ impl BisectView {
                 skipped.len()
             ),
             ChangeEnd::NotConfirmed => format!(
-                "{step} seemed to change in {to}, to {size} of {from}. A second trial, with new servers and databases, did not confirm the change."
+                "{step} seemed to change in {to}: {size} that of {from}. A second trial, with new servers and databases, did not confirm the change."
             ),
             ChangeEnd::Gradual => format!(
                 "{step} changed between {from} and {to}: {size}. No version in between changed it by as much as the threshold: the change \
