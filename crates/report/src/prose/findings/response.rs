@@ -29,7 +29,7 @@ pub(super) fn wording(response: &ResponseChange, about: &Finding) -> Wording {
     Wording { title, sentences }
 }
 
-/// States the changed times: `With b.c, the mean response time of a transaction in pay is 2.40x as long
+/// States the changed times: `With b.c, the mean response time per transaction in pay is 2.40x as long
 /// as with a.c (2.1x to 2.8x over 5 repeats): 12 ms instead of 5 ms; p99 is 40 ms instead of 11 ms.`
 fn times_text(response: &ResponseChange) -> String {
     let case = &response.speed.cases[0];
@@ -41,7 +41,7 @@ fn times_text(response: &ResponseChange) -> String {
         None => String::new(),
     };
     let mut text = format!(
-        "With {}, the {} of a {} in {} is {} {} with {}{over}: {}",
+        "With {}, the {} per {} in {} is {} {} with {}{over}: {}",
         case.target,
         if is_mean(leading) { "mean response time" } else { "p99 response time" },
         case.operation,

@@ -25,7 +25,7 @@ pub(super) fn without_effect(no_effect: &NoEffect, about: &Finding) -> Wording {
             figure(100.0 * no_effect.effect)
         ),
         format!("Only one setting is known to differ from {base}: {}.", list(&differ)),
-        "This holds for this load on this machine.".to_owned(),
+        "This holds for what was measured, and may not for other loads or machines.".to_owned(),
     ];
 
     let name = &no_effect.settings[0].setting.name;
