@@ -51,8 +51,8 @@ fn a_config_with_which_no_server_starts_is_tried_once_and_its_failure_is_told_on
     // Resumed, all are tried, and the equal failures are counted.
     let resumed = place.assay(&["run", "--resume", path, "--keep-going"]).expect_code(1);
     assert_eq!(begun("pg.unusable"), 4, "three, and the first attempt: {resumed}");
-    assert_eq!(resumed.stderr.matches("error: it failed as").count(), 2, "{resumed}");
-    assert!(resumed.stderr.contains("it failed as 2 earlier cells did"), "{resumed}");
+    assert_eq!(resumed.stderr.matches("error: this cell failed like").count(), 2, "{resumed}");
+    assert!(resumed.stderr.contains("this cell failed like 2 earlier cells"), "{resumed}");
     place.assert_nothing_is_left();
 }
 

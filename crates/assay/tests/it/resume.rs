@@ -583,6 +583,6 @@ fn a_terminal_shows_where_the_run_is_in_its_matrix() {
     for cell in ["  cell 1 of 2, about ", "  cell 2 of 2, about "] {
         assert!(text.contains(cell), "no `{cell}` in {text}");
     }
-    assert!(text.contains("B of disk free"), "{text}");
+    assert!(text.contains("B of disk space free"), "{text}");
     place.assert_nothing_is_left();
 }

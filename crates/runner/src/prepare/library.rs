@@ -506,10 +506,10 @@ mod tests {
         let Tried::Refused(refusal) = crashed(&identity, &crash) else {
             panic!("a crash is the fault of the config");
         };
-        assert!(refusal.failure.causes[0].contains("opened a database with it, by signal: 6"));
+        assert!(refusal.failure.causes[0].contains("opened a database with it (signal: 6"));
         let error = parse_identity(path, &ended("", 6, "")).unwrap_err();
         assert!(error.is::<UsageError>());
-        assert!(error.to_string().contains("that loaded it, by signal: 6"));
+        assert!(error.to_string().contains("that loaded it (signal: 6"));
     }
 
     #[test]
