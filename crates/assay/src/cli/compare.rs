@@ -106,7 +106,7 @@ pub struct CompareArgs {
     #[arg(long = "step", value_name = "NAME")]
     pub steps: Vec<String>,
     /// Explains the width of this step's intervals, instead of printing tables
-    #[arg(long, value_name = "STEP", conflicts_with = "format")]
+    #[arg(long, value_name = "STEP", conflicts_with_all = ["format", "steps"])]
     pub why: Option<String>,
 }
 

@@ -469,4 +469,8 @@ fn the_width_of_an_interval_is_explained() {
     ]);
     let unknown = place.assay(&["compare", &run, "--why", "l.i9"]).expect_code(2);
     unknown.expect_in_stderr(&["`l.i9`"]);
+
+    // Of a step that stands alone, nobody could tell with how many others it shares.
+    let two = place.assay(&["compare", &run, "--why", "l.i0", "--step", "l.i0"]).expect_code(2);
+    two.expect_in_stderr(&["cannot be used with '--step"]);
 }
