@@ -1,6 +1,6 @@
 //! Compares any target of one run with any target of another, or of the same run.
 
-use record::{CellKey, Run, Target};
+use record::{Build, CellKey, Run, Target};
 
 use super::{Incomparable, Recorded, build_differences, notes, refuse_copies, refuse_other_work};
 use crate::figures::{Figures, run_label};
@@ -15,32 +15,58 @@ pub struct RunTarget<'a> {
     pub target: &'a str,
 }
 
-/// The two sides of a comparison, with the names under which they are compared.
-struct Pair<'a> {
-    sides: [RunTarget<'a>; 2],
-    names: [String; 2],
+/// A side of the comparison: a target that its run measured.
+struct PairSide<'a> {
+    /// The index of the run, from 0.
+    run: usize,
+    recorded: &'a Recorded,
+    target: &'a Target,
+    /// The name under which the target is compared.
+    name: String,
 }
 
-impl Pair<'_> {
-    /// Renames the target of a cell. Returns false if the cell is of neither side.
-    fn rename(&self, run: usize, cell: &mut CellKey) -> bool {
-        let is_of = |side: &RunTarget<'_>| side.run == run && side.target == cell.target;
-        let Some(place) = self.sides.iter().position(is_of) else {
-            return false;
-        };
-        cell.target.clone_from(&self.names[place]);
-        true
+impl<'a> PairSide<'a> {
+    /// Finds a target, which must have a cell in its run.
+    fn find(runs: &'a [Recorded], wanted: RunTarget<'_>) -> Result<Self, Incomparable> {
+        let RunTarget { run, target: name } = wanted;
+        let recorded = &runs[run];
+
+        let has_cell = recorded.run.cells.iter().any(|cell| cell.key.target == name);
+        let target = recorded.run.targets.iter().find(|target| target.name == name);
+        match target {
+            Some(target) if has_cell => Ok(Self { run, recorded, target, name: name.to_owned() }),
+            _ => Err(Incomparable {
+                message: format!("{} did not measure the target `{name}`", run_label(run)),
+                help: "choose a target that the run measured",
+            }),
+        }
     }
 
-    /// Keeps the figures of the two targets only, and renames them.
-    fn keep_only(&self, figures: &mut Figures) {
-        for rows in [&mut figures.rows, &mut figures.missing] {
-            rows.retain_mut(|row| self.rename(row.run, &mut row.cell));
-        }
-        figures.profiled.retain_mut(|step| self.rename(step.row.run, &mut step.row.cell));
-        figures.exact.retain_mut(|step| self.rename(step.row.run, &mut step.row.cell));
-        figures.unfinished.retain_mut(|cell| self.rename(cell.run, &mut cell.cell));
-        figures.begun.retain_mut(|cell| self.rename(cell.run, &mut cell.cell));
+    /// Adds the run to the name, so that targets of two runs differ even if they have one name.
+    fn name_with_run(&mut self) {
+        self.name = format!("{} of {}", self.target.name, run_label(self.run));
+    }
+
+    /// Returns whether a cell of a run is one of this target.
+    fn has(&self, run: usize, cell: &CellKey) -> bool {
+        self.run == run && self.target.name == cell.target
+    }
+
+    fn build(&self) -> Option<&'a Build> {
+        let mut builds = self.recorded.run.builds.iter();
+        builds.find(|build| build.name == self.target.build)
+    }
+
+    fn settings(&self) -> Side<'a> {
+        let Recorded { run, cells } = self.recorded;
+        let mut side = Side::new(run, self.target, cells.iter().map(|(_, cell)| cell));
+        side.plan.name.clone_from(&self.name);
+        side
+    }
+
+    /// Returns the target under its name in the comparison.
+    fn renamed_target(&self) -> Target {
+        Target { name: self.name.clone(), ..self.target.clone() }
     }
 }
 
@@ -52,92 +78,88 @@ impl Pair<'_> {
 pub fn by_pair(
     runs: &[Recorded],
     figures: &mut Figures,
-    sides: [RunTarget<'_>; 2],
+    targets: [RunTarget<'_>; 2],
 ) -> Result<(Run, Vec<String>), Incomparable> {
-    let targets = [target_of(runs, sides[0])?, target_of(runs, sides[1])?];
-    let is_of_two_runs = sides[0].run != sides[1].run;
-    if !is_of_two_runs && sides[0].target == sides[1].target {
+    let [first, second] = targets;
+    let mut pair = [PairSide::find(runs, first)?, PairSide::find(runs, second)?];
+    if first == second {
         return Err(Incomparable {
-            message: format!("both sides are the target `{}` of one run", sides[0].target),
+            message: format!("both sides are the target `{}` of one run", first.target),
             help: "choose another target, or another run",
         });
     }
 
-    // Targets of one run had the same host and did the same work.
     let mut remarks = Vec::new();
-    if is_of_two_runs {
+    if first.run == second.run {
+        // Targets of one run had the same host and did the same work.
+        keep_settings(&mut figures.settings, &pair);
+    } else {
         refuse_copies(runs)?;
         refuse_other_work(runs)?;
         remarks = notes(runs, |_| true);
-    }
 
-    let name = |side: RunTarget<'_>| {
-        if is_of_two_runs {
-            format!("{} of {}", side.target, run_label(side.run))
-        } else {
-            side.target.to_owned()
+        for side in &mut pair {
+            side.name_with_run();
         }
-    };
-    let pair = Pair { sides, names: sides.map(name) };
-    pair.keep_only(figures);
-
-    if is_of_two_runs {
-        figures.settings = settings(runs, &pair, targets);
-    } else {
-        let is_of_pair = |name: &String| pair.names.contains(name);
-        figures.settings.differences.retain(|both| is_of_pair(&both.a) && is_of_pair(&both.b));
-        figures.settings.profiles.retain(|profile| is_of_pair(&profile.target));
+        figures.settings = settings_of_two_runs(&pair);
     }
+    keep_figures(figures, &pair);
 
-    // The run that the printers get: the first side's, with both targets.
-    let [base, other] = targets;
-    let [base_name, other_name] = pair.names;
-    let shown = Run {
-        targets: vec![
-            Target { name: base_name.clone(), ..base.clone() },
-            Target { name: other_name, ..other.clone() },
-        ],
-        builds: Vec::new(),
-        base: base_name,
-        bases: Vec::new(),
-        ..runs[sides[0].run].run.clone()
-    };
-    Ok((shown, remarks))
+    Ok((run_of_pair(&pair), remarks))
 }
 
-/// Returns the target of a side, which must have a cell.
-fn target_of<'r>(runs: &'r [Recorded], side: RunTarget<'_>) -> Result<&'r Target, Incomparable> {
-    let run = &runs[side.run].run;
-    let has_cell = run.cells.iter().any(|cell| cell.key.target == side.target);
-    let target = run.targets.iter().find(|target| target.name == side.target);
-    target.filter(|_| has_cell).ok_or_else(|| Incomparable {
-        message: format!("{} did not measure the target `{}`", run_label(side.run), side.target),
-        help: "choose a target that the run measured",
-    })
+/// Keeps the settings of the two targets only.
+fn keep_settings(settings: &mut Settings, pair: &[PairSide<'_>; 2]) {
+    let is_of_pair = |target: &str| pair.iter().any(|side| side.name == target);
+    settings.differences.retain(|both| is_of_pair(&both.a) && is_of_pair(&both.b));
+    settings.profiles.retain(|profile| is_of_pair(&profile.target));
 }
 
 /// Returns how the settings of targets of two runs differ.
-fn settings(runs: &[Recorded], pair: &Pair<'_>, targets: [&Target; 2]) -> Settings {
-    let mut compared = Vec::new();
-    for (place, target) in targets.into_iter().enumerate() {
-        let Recorded { run, cells } = &runs[pair.sides[place].run];
-        let mut side = Side::new(run, target, cells.iter().map(|(_, cell)| cell));
-        side.plan.name.clone_from(&pair.names[place]);
-        compared.push(side);
-    }
+fn settings_of_two_runs(pair: &[PairSide<'_>; 2]) -> Settings {
+    let [first, second] = pair;
+    let mut sides = [first.settings(), second.settings()];
 
     // Two builds of one name are told apart by their runs.
-    let [first, second] = [0, 1].map(|place| {
-        let mut builds = runs[pair.sides[place].run].run.builds.iter();
-        builds.find(|build| build.name == targets[place].build)
-    });
-    if let (Some(first), Some(second)) = (first, second)
-        && first.name == second.name
-        && !build_differences(first, second).is_empty()
+    if let (Some(build), Some(other)) = (first.build(), second.build())
+        && build.name == other.name
+        && !build_differences(build, other).is_empty()
     {
-        compared[1].plan.build = format!("{} of {}", second.name, run_label(pair.sides[1].run));
+        sides[1].plan.build = format!("{} of {}", other.name, run_label(second.run));
     }
-    Settings { differences: with_base(0, &compared, &pair.names[0]), ..Settings::default() }
+
+    Settings { differences: with_base(0, &sides, &first.name), ..Settings::default() }
+}
+
+/// Keeps the figures of the two targets only, under the names of the comparison.
+fn keep_figures(figures: &mut Figures, pair: &[PairSide<'_>; 2]) {
+    let keep = |run: usize, cell: &mut CellKey| {
+        let side = pair.iter().find(|side| side.has(run, cell));
+        if let Some(side) = side {
+            cell.target.clone_from(&side.name);
+        }
+        side.is_some()
+    };
+
+    for rows in [&mut figures.rows, &mut figures.missing] {
+        rows.retain_mut(|row| keep(row.run, &mut row.cell));
+    }
+    figures.profiled.retain_mut(|step| keep(step.row.run, &mut step.row.cell));
+    figures.exact.retain_mut(|step| keep(step.row.run, &mut step.row.cell));
+    figures.unfinished.retain_mut(|cell| keep(cell.run, &mut cell.cell));
+    figures.begun.retain_mut(|cell| keep(cell.run, &mut cell.cell));
+}
+
+/// Returns the run that printers get: that of the first side, with both targets.
+fn run_of_pair(pair: &[PairSide<'_>; 2]) -> Run {
+    let [base, other] = pair;
+    Run {
+        targets: vec![base.renamed_target(), other.renamed_target()],
+        builds: Vec::new(),
+        base: base.name.clone(),
+        bases: Vec::new(),
+        ..base.recorded.run.clone()
+    }
 }
 
 #[cfg(test)]
