@@ -8,14 +8,14 @@ use analysis::compare::WORK;
 use analysis::figures::Figures;
 use anyhow::Context as _;
 use builds::{Manifest, Spec};
-use plan::{Build, BuildSource, Engine, Excerpt, Plan, Resolved};
-use record::{Run, RunDir};
+use plan::{Build, BuildSource, Engine, Excerpt, Plan, Resolved, Variant};
+use record::{CellKey, Run, RunDir};
 use runner::bundle::{PLAN, refused_values};
 use runner::failure::UsageError;
 use runner::prepare::plan_file::{self, PlanFile};
 use words::EngineHome;
 
-use super::finding::ChosenFinding;
+use super::finding::{BundledFigure, ChosenFinding};
 
 /// The name in place of a build that others can't get.
 const NO_BUILD: &str = "name-a-build";
@@ -54,34 +54,18 @@ pub fn cut(
         return Err(UsageError::new(message, None).into());
     }
 
+    // The part with the finding, with all options of both targets.
+    let variant = variant_of(plan, &chosen.cell)?;
+    let name = plan_name(run, step);
     let mut limits = Vec::new();
     let sources = sources(run, plan, pair, &mut limits);
-
-    let cell = &chosen.cell;
-    let mut variants = plan.variants.iter();
-    let variant = variants
-        .find(|variant| variant.name == cell.variant)
-        .context("the recorded plan lacks the variant of the finding")?;
-
-    // The number of clients of exact cells is their own.
-    let is_measured = plan.clients.contains(&cell.clients);
-    let clients = if is_measured { cell.clients } else { plan.clients[0] };
-
-    let counts = [chosen.figure.base_values.len(), chosen.figure.values.len()];
-    let repeats = match chosen.figure.metric.as_str() {
-        WORK => plan.repeats,
-        _ => REPEATS_MIN.max(counts[0].min(counts[1]) as u32),
-    };
-
-    let long_name = format!("{}-{step}", run.name).replace('.', "-");
-    let name: String = long_name.chars().take(NAME_LENGTH_MAX).collect();
     let mut wanted = Excerpt {
         name: &name,
         targets: [&pair[0], &pair[1]],
-        clients,
+        clients: clients_of(plan, &chosen.cell),
         variant: variant.name.as_deref(),
         steps: variant.workload.steps_to_reach(step),
-        repeats,
+        repeats: repeats_of(plan, &chosen.figure),
         sources: sources.clone(),
         file_options: [
             file_options(&file, &pair[0], &mut limits)?,
@@ -91,32 +75,63 @@ pub fn cut(
         is_profiled: !figures.profiled.is_empty(),
         is_exact: !figures.exact.is_empty(),
     };
+    let values = parse(&excerpt(&file, &wanted)?)?.resolved;
 
-    let text = excerpt(&file, &wanted)?;
-    let (parsed, _) = parse(&text)?;
+    // Now that the options are known one by one, leave out those that must not leave this machine.
+    let reported = reported_settings(directory, run, pair)?;
+    leave_out_refused(&values, &mut wanted.left_out, &mut limits);
+    leave_out_unreported(&values, &reported, &mut wanted.left_out, &mut limits);
 
-    let settings = reported_settings(directory, run, pair)?;
-    leave_out_refused(&parsed.resolved, &mut wanted, &mut limits);
-    leave_out_unreported(&parsed.resolved, &settings, &mut wanted, &mut limits);
-
-    limits.dedup();
     let text = excerpt(&file, &wanted)?;
     parse(&text)?;
 
     let is_left_out = |value: &&Resolved| wanted.left_out.contains(&value.key);
-    let values = parsed.resolved.iter().filter(is_left_out);
-    let left_out = values.map(|value| value.value.clone()).collect();
+    let left_out = values.iter().filter(is_left_out).map(|value| value.value.clone()).collect();
 
+    // Both targets may have the same config.
+    limits.dedup();
     Ok(CutPlan { text, sources, left_out, limits })
 }
 
+/// Returns the name of the bundle's plan, which may have no dots.
+fn plan_name(run: &Run, step: &str) -> String {
+    let name = format!("{}-{step}", run.name).replace('.', "-");
+    name.chars().take(NAME_LENGTH_MAX).collect()
+}
+
+/// Returns the variant of the workload that a cell measured.
+fn variant_of<'p>(plan: &'p Plan, cell: &CellKey) -> anyhow::Result<&'p Variant> {
+    let mut variants = plan.variants.iter();
+    variants
+        .find(|variant| variant.name == cell.variant)
+        .context("the recorded plan lacks the variant of the finding")
+}
+
+/// Returns the number of clients in the bundle of a finding that a cell shows. That of an exact cell
+/// is its own, not one of the plan.
+fn clients_of(plan: &Plan, cell: &CellKey) -> u32 {
+    if plan.clients.contains(&cell.clients) { cell.clients } else { plan.clients[0] }
+}
+
+/// Returns the number of repeats in the bundle of a figure: as many as there were of both targets, and
+/// at least [`REPEATS_MIN`].
+fn repeats_of(plan: &Plan, figure: &BundledFigure) -> u32 {
+    // Exact cells, which count work, have repeats of their own.
+    if figure.metric == WORK {
+        return plan.repeats;
+    }
+
+    let of_both = figure.base_values.len().min(figure.values.len());
+    REPEATS_MIN.max(of_both as u32)
+}
+
 /// Leaves out the options that a bundle can't have. Of all else, says what `run` refuses.
-fn leave_out_refused(resolved: &[Resolved], wanted: &mut Excerpt<'_>, limits: &mut Vec<String>) {
-    for refused in refused_values(resolved) {
+fn leave_out_refused(values: &[Resolved], left_out: &mut Vec<String>, limits: &mut Vec<String>) {
+    for refused in refused_values(values) {
         let is_option = refused.key.starts_with("config.");
         if is_option {
-            wanted.left_out.push(refused.key.clone());
             limits.push(format!("`{}` is left out: it {}", refused.key, refused.why));
+            left_out.push(refused.key);
         } else if !refused.key.starts_with("build.") {
             limits.push(format!(
                 "`assay run` refuses the bundle, since `{}` {}: read `plan.toml`, then run that",
@@ -126,18 +141,18 @@ fn leave_out_refused(resolved: &[Resolved], wanted: &mut Excerpt<'_>, limits: &m
     }
 }
 
-/// Leaves out the options that the engine does not report among its `settings`: nobody can tell
-/// what they do.
+/// Leaves out the options that the engine does not have among the settings that it `reported`: nobody
+/// can tell what they do.
 fn leave_out_unreported(
-    resolved: &[Resolved],
-    settings: &HashSet<String>,
-    wanted: &mut Excerpt<'_>,
+    values: &[Resolved],
+    reported: &HashSet<String>,
+    left_out: &mut Vec<String>,
     limits: &mut Vec<String>,
 ) {
-    for key in unreported_options(resolved, settings) {
-        if !wanted.left_out.contains(&key) {
+    for key in unreported_options(values, reported) {
+        if !left_out.contains(&key) {
             limits.push(format!("`{key}` is left out: the engine does not report such an option"));
-            wanted.left_out.push(key);
+            left_out.push(key);
         }
     }
 }
@@ -198,14 +213,14 @@ fn excerpt(file: &PlanFile, wanted: &Excerpt<'_>) -> anyhow::Result<String> {
 }
 
 /// Parses the plan of a bundle, which must be one.
-fn parse(text: &str) -> anyhow::Result<(Plan, Vec<plan::Diagnostic>)> {
-    let name = PLAN;
-    plan::parse(name, text, &[]).map_err(|errors| {
-        anyhow::anyhow!(
+fn parse(text: &str) -> anyhow::Result<Plan> {
+    match plan::parse(PLAN, text, &[]) {
+        Ok((plan, _warnings)) => Ok(plan),
+        Err(errors) => Err(anyhow::anyhow!(
             "the part of the plan with the finding is not a plan by itself:\n{}",
-            plan::render(&errors, name, text, &[], false)
-        )
-    })
+            plan::render(&errors, PLAN, text, &[], false)
+        )),
+    }
 }
 
 /// Returns the options in the files of a target's config.
