@@ -1,6 +1,7 @@
 //! A running SQL server, which assay started or connected to, as far as it is the same for all
 //! kinds of servers.
 
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -94,6 +95,7 @@ impl<K: SqlKind> SqlServer<K> {
         let place = ServerPlace::create(K::KIND, options, &build.bin_dir())?;
         let mut config = K::compose(options, &build, &place)?;
 
+        // The data: a copy of another server's, or new. Creating it may change the config.
         let origin = match options.database {
             Some(database) => Some(adopt::<K>(options, database, &build, &place, &config)?),
             None => {
@@ -101,49 +103,43 @@ impl<K: SqlKind> SqlServer<K> {
                 None
             }
         };
-
-        // At first, the server is reached only by its private socket.
         let config_file = place.write(K::CONFIG_FILE, &config.text)?;
+
+        // The process. At first, it is reached only by its private socket.
         let socket = K::address(&place, options);
         let name_at_socket = format!("{} at `{socket}`", build.version());
-        let config_error = |log: &[String]| {
-            let message = (K::KIND.config_error)(log)?;
-            if K::is_about_format(&message) {
-                return Some(missing_format::<K>(message));
-            }
-            let help = config::remedy(&message, &config.text);
-            Some(config::refused(&build.version(), &message, &help, Some(config_file.clone())))
-        };
         let guarded = place.serve(
             &build.program(),
             K::arguments(&place, &config_file),
             Readiness {
                 server: &name_at_socket,
                 probe: &|| probe(&socket),
-                config_error: &config_error,
+                config_error: &|log| config_error::<K>(log, &build, &config.text, &config_file),
             },
             options.stop,
         )?;
         check_preloaded(options.env, guarded.pid())?;
-
         let notes = build.note().into_iter().collect();
         let mut server = place.into_server(guarded, config.text, notes, origin);
 
+        // The address to which all clients connect.
         let mut address = Address { database: DATABASE.into(), ..socket };
         if options.network.is_some() || options.replicas.is_some() {
             address = open_to_network::<K>(options, address, &name_at_socket)?;
         }
 
+        // What the server reports about itself.
         let name = format!("{} at `{address}`", build.version());
-        let (mut started, mut session) = Self::connect(address, &name)?;
-        started.kind.set_table_options(&options.creation.table_options);
-        if !started.kind.has_transactions() {
+        let (mut launched, mut session) = Self::connect(address, &name)?;
+        launched.kind.set_table_options(&options.creation.table_options);
+        if !launched.kind.has_transactions() {
             server.notes.push(NO_TRANSACTIONS.to_owned());
         }
-        started.process_id = Some(server.process_id());
-        started.places = K::places(&mut session);
-        started.server = Some(server);
-        Ok(started)
+
+        launched.places = K::places(&mut session);
+        launched.process_id = Some(server.process_id());
+        launched.server = Some(server);
+        Ok(launched)
     }
 
     /// Makes the build read its configuration as the server's user, without starting a server.
@@ -293,6 +289,23 @@ fn upgrade<K: SqlKind>(
     let began = Deadline::after(Duration::MAX);
     let was_needed = K::upgrade(options, before, build, place, config)?;
     Ok(was_needed.then(|| began.elapsed()))
+}
+
+/// Returns the error if the log of a server that did not start has a message about its config, which
+/// is in `config_file`.
+fn config_error<K: SqlKind>(
+    log: &[String],
+    build: &K::Build,
+    config_text: &str,
+    config_file: &Path,
+) -> Option<SetupError> {
+    let message = (K::KIND.config_error)(log)?;
+    if K::is_about_format(&message) {
+        return Some(missing_format::<K>(message));
+    }
+
+    let help = config::remedy(&message, config_text);
+    Some(config::refused(&build.version(), &message, &help, Some(config_file.to_owned())))
 }
 
 /// Opens a session whose commits don't wait for replicas.
