@@ -10,8 +10,6 @@ use std::io::Read;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use engine::Engine as _;
@@ -50,21 +48,12 @@ fn main() -> anyhow::Result<ExitCode> {
     let options = StartOptions {
         build,
         data_dir: Path::new(directory),
-        config_files: &[],
         set: &set,
-        user: None,
         guard_exe: &std::env::current_exe()?,
         log: &Path::new(directory).join("server.log"),
         connections: 8,
-        limits: &engine::limits::Limits::default(),
-        creation: &engine::Creation::default(),
-        env: &[],
-        timeout: Duration::from_secs(120),
         network: network.as_ref(),
-        database: None,
-        replicas: None,
-        wrapper: None,
-        stop: &AtomicBool::new(false),
+        ..StartOptions::default()
     };
     match engine.as_str() {
         "postgres" => {

@@ -12,8 +12,6 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use engine::Engine;
 use engine::StartOptions;
@@ -31,20 +29,10 @@ fn main() -> ExitCode {
         build: &args[0],
         data_dir: directory,
         config_files: &["fsync = off\nshared_buffers = 16MB\n".to_string()],
-        set: &[],
-        user: None,
         guard_exe: &std::env::current_exe().unwrap(),
         log: &directory.join("server.log"),
-        connections: 1,
         limits: &Limits { memory_bytes: Some(args[2].parse().unwrap()), ..Limits::default() },
-        creation: &engine::Creation::default(),
-        env: &[],
-        timeout: Duration::from_secs(120),
-        network: None,
-        database: None,
-        replicas: None,
-        wrapper: None,
-        stop: &AtomicBool::new(false),
+        ..StartOptions::default()
     })
     .unwrap();
     println!("{}", postgres.process_id().unwrap());

@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 
 use engine::freeze::Freezer;
 use engine::guard::SUBCOMMAND;
-use engine::limits::Limits;
 use engine::mysql::Mysql;
 use engine::postgres::Postgres;
 use engine::{Session, SqlEngine, StartOptions};
@@ -57,20 +56,10 @@ fn measure<S: SqlEngine>(
         build,
         data_dir: &directory.path().join("data"),
         config_files: &[config.to_string()],
-        set: &[],
-        user: None,
         guard_exe: &std::env::current_exe().unwrap(),
         log: &directory.path().join("server.log"),
         connections: CONNECTIONS + 1,
-        limits: &Limits::default(),
-        creation: &engine::Creation::default(),
-        env: &[],
-        timeout: Duration::from_secs(120),
-        network: None,
-        replicas: None,
-        wrapper: None,
-        database: None,
-        stop: &AtomicBool::new(false),
+        ..StartOptions::default()
     })
     .unwrap();
 

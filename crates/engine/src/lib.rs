@@ -75,7 +75,8 @@ pub use error::{Error, ErrorClass, SetupError};
 pub use kinds::notation_of;
 pub use libraries::{custom, null, rocksdb, sqlite};
 pub use local::log::{LogParser, events as log_events, tail as log_tail};
-pub use local::server::{ForReplicas, Origin, Server, StartOptions, StoppedDatabase, Wrapper};
+pub use local::server::{Origin, Server};
+pub use local::start_options::{ForReplicas, StartOptions, StoppedDatabase, Wrapper};
 pub use net::network::{Certificate, Network, Port};
 pub use safety::copying::{
     Copied, CopyOptions, DatabaseFile, Owner, copy_database, for_each_file, list_database,

@@ -1,16 +1,10 @@
 //! Servers that a test starts itself: by the code of an engine, without a run.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use engine::limits::Limits;
-use engine::{Creation, SetupError, StartOptions};
+use engine::{SetupError, StartOptions};
 
 use crate::place::ASSAY;
-
-/// A flag that no test sets: nothing cancels the start.
-static GO_ON: AtomicBool = AtomicBool::new(false);
 
 /// A server that a test starts.
 pub(crate) struct OwnServer<'a> {
@@ -35,20 +29,10 @@ impl OwnServer<'_> {
             build: self.build,
             data_dir: &self.folder.join(self.name),
             config_files: &[self.config.to_owned()],
-            set: &[],
-            user: None,
             guard_exe: ASSAY.as_ref(),
             log: &log,
             connections: 20,
-            limits: &Limits::default(),
-            creation: &Creation::default(),
-            env: &[],
-            timeout: Duration::from_secs(120),
-            network: None,
-            database: None,
-            replicas: None,
-            wrapper: None,
-            stop: &GO_ON,
+            ..StartOptions::default()
         });
 
         started.unwrap_or_else(|error| {

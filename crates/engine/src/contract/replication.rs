@@ -4,7 +4,7 @@ use words::Counter;
 
 use super::{Needs, Obstacle, ServerEngine, Table};
 use crate::error::{Error, SetupError};
-use crate::local::server::StartOptions;
+use crate::local::start_options::StartOptions;
 
 /// The table of the heartbeats that a run writes on a primary. Samples of the load's sessions leave
 /// out statements that use it.

@@ -5,3 +5,4 @@ pub(crate) mod program;
 pub(crate) mod search;
 pub(crate) mod server;
 pub(crate) mod socket;
+pub(crate) mod start_options;

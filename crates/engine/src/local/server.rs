@@ -2,7 +2,6 @@
 //! servers.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::io::Write as _;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -13,12 +12,10 @@ use std::time::Duration;
 use fs_err as fs;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 
-use words::Creation;
-
 use super::socket::{SOCKETS_PREFIX, SocketDirectory, socket_parent};
+use super::start_options::StartOptions;
 use crate::error::SetupError;
 use crate::net::address::Address;
-use crate::net::network::{Network, Port};
 use crate::safety::copying::{Copied, CopyOptions, Owner, copy_database};
 use crate::safety::data_dir::{DataDir, read_start};
 use crate::safety::freeze::Freezer;
@@ -35,78 +32,6 @@ const PID_FILE_BYTES_MAX: u64 = 4096;
 /// The file with the path of the socket directory.
 const SOCKET_NOTE: &str = "socket-directory";
 
-/// The port of a server that only its private socket leads to: it is in the names of sockets of
-/// PostgreSQL.
-const PORT: u16 = 5432;
-
-impl StartOptions<'_> {
-    pub(crate) fn port(&self) -> u16 {
-        self.network.map_or(PORT, |network| network.port.number())
-    }
-
-    /// Returns the name of the socket of a kind of server.
-    fn socket_name(&self, kind: &ServerKind) -> String {
-        kind.socket.replace("{port}", &self.port().to_string())
-    }
-}
-
-/// The options of a server's start.
-#[derive(Clone, Copy, Debug)]
-pub struct StartOptions<'a> {
-    /// The build, in a form that the engine's `locate` accepts.
-    pub build: &'a str,
-    /// The parent of the directory `mysql` or `postgres` for the server's files, which is created
-    /// and marked as assay's. An existing marked directory is wiped, unless a server uses it.
-    pub data_dir: &'a Path,
-    /// The texts of files in the server's format, in order. In MySQL's option files, lines before
-    /// the first group are for the server.
-    pub config_files: &'a [String],
-    /// Options that override the files'. MySQL's `default_storage_engine` (or `storage_engine`)
-    /// selects the engine of tables; `rocksdb` also loads its plugin.
-    pub set: &'a [(String, String)],
-    /// The system user that runs the server when assay is root. `None` means the user of the
-    /// server's packages, else the owner of `data_dir`, else `nobody`.
-    pub user: Option<&'a str>,
-    /// The program that runs [`crate::guard::main`] when its first argument is
-    /// [`crate::guard::SUBCOMMAND`].
-    pub guard_exe: &'a Path,
-    /// The file to which the server's log is appended.
-    pub log: &'a Path,
-    /// The number of connections that the run needs. If the default is too low, assay raises
-    /// `max_connections`, unless the config sets it.
-    pub connections: u32,
-    /// Limits of the server, and of the programs that create its files.
-    pub limits: &'a Limits,
-    /// The way in which its database is made.
-    pub creation: &'a Creation,
-    /// Environment variables of the server, and of the programs that create its files.
-    pub env: &'a [(String, String)],
-    /// The time that the server may take to start, and to stop.
-    pub timeout: Duration,
-    /// The TCP address and the password for its clients; `None`: they use its private socket.
-    pub network: Option<&'a Network>,
-    /// The needs of its replicas; `None`: it has none.
-    pub replicas: Option<ForReplicas<'a>>,
-    /// The database of which the new server gets a copy; `None`: it gets an empty one.
-    pub database: Option<StoppedDatabase<'a>>,
-    /// The tool that runs the server's program, if one does.
-    pub wrapper: Option<&'a dyn Wrapper>,
-    /// Cancels the start when it is set, and stops what was started.
-    pub stop: &'a AtomicBool,
-}
-
-/// A tool that runs a server's program, for example to count its instructions. The server is then
-/// configured to do as little as possible by the clock, and may take longer to start.
-pub trait Wrapper: fmt::Debug {
-    /// Returns the name of a directory for the tool's files, which is created in that of the
-    /// server.
-    fn folder(&self) -> &str;
-
-    /// Returns the words before the path of the server's program, with the tool's program first.
-    /// Its files go into `folder`.
-    fn command(&self, folder: &Path) -> Vec<OsString>;
-}
-
 /// A tool that was asked for, with its directory.
 pub(crate) struct WrappedIn {
     pub(crate) folder: PathBuf,
@@ -120,24 +45,6 @@ const SLOWER_UNDER_WRAPPER: u32 = 10;
 /// The time to stop cleanly that a server gets whose data nobody needs. After the loss of a backend,
 /// PostgreSQL may wait for ever: it has begun a recovery, and the request to stop comes during that.
 const ABANDON_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// The database of a stopped server.
-#[derive(Clone, Copy, Debug)]
-pub struct StoppedDatabase<'a> {
-    /// The directory with its files, which belong to this process's user.
-    pub data: &'a Path,
-    /// The build of the server, if it is another one, in the form of [`StartOptions::build`].
-    pub build: Option<&'a str>,
-}
-
-/// The needs of replicas from their primary.
-#[derive(Clone, Copy, Debug)]
-pub struct ForReplicas<'a> {
-    /// The port of this host for replicas that can't use the private socket.
-    pub port: &'a Port,
-    /// Replicas get the changes of rows instead of the log (PostgreSQL).
-    pub logical: bool,
-}
 
 /// The properties in which kinds of servers differ.
 #[derive(Debug)]
@@ -163,6 +70,13 @@ pub struct ServerKind {
     pub(crate) config_error: fn(&[String]) -> Option<String>,
     /// Parses a URL, completed from the sources that the server's own clients read.
     pub(crate) parse_url: fn(&str) -> Result<Address, SetupError>,
+}
+
+impl ServerKind {
+    /// Returns the name of the socket of a server with this port.
+    fn socket_name(&self, port: u16) -> String {
+        self.socket.replace("{port}", &port.to_string())
+    }
 }
 
 /// The directories, user and limits that a server needs before it starts.
@@ -192,7 +106,7 @@ impl ServerPlace {
         options: &StartOptions<'_>,
         bin_dir: &Path,
     ) -> Result<Self, SetupError> {
-        let parent = socket_parent(&options.socket_name(kind));
+        let parent = socket_parent(&kind.socket_name(options.port()));
         Self::create_with(&parent, kind, options, bin_dir)
     }
 
@@ -247,7 +161,7 @@ impl ServerPlace {
             kind,
             data_dir,
             socket_dir,
-            socket_name: options.socket_name(kind),
+            socket_name: kind.socket_name(options.port()),
             user,
             enforced: Enforced::prepare(options.limits)?,
             guard_exe,

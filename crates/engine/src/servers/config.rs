@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::contract::notation::Notation;
 use crate::error::SetupError;
-use crate::local::server::StartOptions;
+use crate::local::start_options::StartOptions;
 
 /// The comments before each file of the plan, and before the plan's options.
 pub(crate) const FILE_HEADER: &str = "# File ";
@@ -198,10 +198,7 @@ fn normalized(name: &str) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use super::*;
-    use crate::safety::limits::Limits;
 
     #[test]
     fn the_remedy_names_the_options_that_the_server_names() {
@@ -227,23 +224,10 @@ pub(crate) mod tests {
         let set: Vec<(String, String)> = set.iter().map(owned).collect();
 
         compose(&StartOptions {
-            build: "",
-            data_dir: "".as_ref(),
             config_files: &files,
             set: &set,
-            user: None,
-            guard_exe: "".as_ref(),
-            log: "".as_ref(),
             connections,
-            limits: &Limits::default(),
-            creation: &words::Creation::default(),
-            env: &[],
-            timeout: std::time::Duration::MAX,
-            network: None,
-            database: None,
-            replicas: None,
-            wrapper: None,
-            stop: &AtomicBool::new(false),
+            ..StartOptions::default()
         })
     }
 }

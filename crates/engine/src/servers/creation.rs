@@ -11,7 +11,7 @@ use super::sql_kind::SqlKind;
 use super::sql_server::{SqlServer, connect_alone};
 use crate::contract::{Column, ColumnType, Dialect, Session, SqlEngine, Table};
 use crate::error::{Error, SetupError};
-use crate::local::server::StartOptions;
+use crate::local::start_options::StartOptions;
 use crate::safety::{trial, user};
 
 /// The table that a trial creates.

@@ -15,7 +15,8 @@ use crate::contract::{
 };
 use crate::error::{Error, SetupError};
 use crate::local::log::LogParser;
-use crate::local::server::{ServerKind, ServerPlace, StartOptions, Trial};
+use crate::local::server::{ServerKind, ServerPlace, Trial};
+use crate::local::start_options::StartOptions;
 use crate::net::address::Address;
 use crate::net::stream::Stream;
 

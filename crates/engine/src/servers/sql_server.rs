@@ -19,7 +19,8 @@ use crate::contract::{
 use crate::error::{Error, SetupError};
 use crate::local::log::LogParser;
 use crate::local::program::Readiness;
-use crate::local::server::{Origin, Server, ServerPlace, StartOptions, StoppedDatabase, Trial};
+use crate::local::server::{Origin, Server, ServerPlace, Trial};
+use crate::local::start_options::{StartOptions, StoppedDatabase};
 use crate::net::address::Address;
 use crate::safety::guard::Deadline;
 use crate::support::runtime::check_preloaded;

@@ -14,7 +14,8 @@ use fs_err as fs;
 use words::Limits;
 
 use crate::error::SetupError;
-use crate::local::server::{ServerPlace, StartOptions};
+use crate::local::server::ServerPlace;
+use crate::local::start_options::StartOptions;
 use crate::safety::copying::{CopyOptions, Owner, copy_database};
 
 /// Names the folder of kept databases.

@@ -314,19 +314,10 @@ impl<S: TestServer> ServerDir<S> {
             data_dir,
             config_files: &[S::CONFIG.to_string()],
             set: &set,
-            user: None,
             guard_exe: &self.guard_exe,
             log: &self.log(),
             connections: 10,
-            limits: &Limits::default(),
-            creation: &engine::Creation::default(),
-            env: &[],
-            timeout: Duration::from_secs(120),
-            network: None,
-            database: None,
-            replicas: None,
-            wrapper: None,
-            stop: &GO_ON,
+            ..StartOptions::default()
         })
     }
 

@@ -8,7 +8,7 @@ use super::notation::{MysqlNotation, plain};
 use super::replica;
 use crate::contract::notation::Notation;
 use crate::error::SetupError;
-use crate::local::server::StartOptions;
+use crate::local::start_options::StartOptions;
 use crate::net::network::{CERTIFICATE, KEY};
 use crate::servers::config::{ConfigText, Format, OptionValue};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::logical;
 use super::notation::PostgresNotation;
 use crate::error::SetupError;
-use crate::local::server::StartOptions;
+use crate::local::start_options::StartOptions;
 use crate::net::network::{CERTIFICATE, KEY};
 use crate::servers::config::{ConfigText, FILE_HEADER, Format, SET_HEADER};
 

@@ -8,7 +8,8 @@ use words::Counter;
 use super::{Host, Postgres, PostgresSession, logical};
 use crate::contract::{Engine, Needs, Obstacle, Replicated, Session, SqlEngine, Table};
 use crate::error::{Error, SetupError};
-use crate::local::server::{ServerPlace, StartOptions};
+use crate::local::server::ServerPlace;
+use crate::local::start_options::StartOptions;
 use crate::servers::config::ConfigText;
 use crate::servers::sql_server::DATABASE;
 

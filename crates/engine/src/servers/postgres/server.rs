@@ -15,9 +15,8 @@ use super::{
 use crate::contract::{Session, Storage};
 use crate::error::{Error, SetupError};
 use crate::local::log::LogParser;
-use crate::local::server::{
-    self as local, ServerKind, ServerPlace, StartOptions, Trial, replace_file,
-};
+use crate::local::server::{self as local, ServerKind, ServerPlace, Trial, replace_file};
+use crate::local::start_options::StartOptions;
 use crate::safety::data_dir::read_start;
 use crate::safety::guard::Ending;
 use crate::servers::config::ConfigText;
