@@ -1,11 +1,10 @@
 //! `assay versus`: writes a plan for the targets on the command line, and runs it.
 
+use std::path::Path;
+
 use plan::Reuse;
-use plan::draft::{Draft, DraftBuild, DraftExact, DraftWorkload};
-use runner::prepare::drafts::{
-    NamedBuilds, configs, find_or_fetch, name_builds, reject_duplicates, reject_wrong_count,
-    repeats, save, template,
-};
+use plan::draft::{Draft, DraftBuild, DraftConfig, DraftExact, DraftWorkload};
+use runner::prepare::drafts::{self, NamedBuilds};
 use runner::prepare::target_builds::find_all;
 use runner::{PlanRequest, RunRequest};
 
@@ -20,49 +19,28 @@ const QUICK: &str = "5 repeats of 0.6-second steps show only large changes, and 
 
 /// Compares targets: fetches missing builds, writes the plan and runs it.
 pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
-    let configs = configs(&args.configs)?;
-    let found = if args.dry_run {
-        find_all(&args.targets)?
-    } else {
-        find_or_fetch(&args.targets, &|line| eprintln!("{line}"))?
-    };
-    let NamedBuilds { builds, identities } = name_builds(&args.targets, found)?;
-    reject_duplicates(&args.targets, &args.configs, &identities, &configs)?;
+    // What is compared: each build with each config.
+    let configs = drafts::configs(&args.configs)?;
+    let NamedBuilds { builds, identities } = find_builds(args)?;
+    drafts::reject_duplicates(&args.targets, &args.configs, &identities, &configs)?;
 
-    // One config of one build is compared with the build as it is.
-    let has_base = configs.is_empty() || (builds.len() == 1 && configs.len() == 1 && !args.aa);
-    // A server that Assay did not start can't be copied.
-    let can_copy = !builds.iter().any(DraftBuild::is_foreign);
-    let draft = Draft {
-        head: String::new(),
-        template: template(args.workload.map(DraftWorkload::from), &builds, !configs.is_empty())?,
-        is_quick: args.quick,
-        builds: &builds,
-        clients: &args.clients,
-        configs: &configs,
-        has_base,
-        is_against_itself: args.aa,
-        reuse: if can_copy { args.load.reuse() } else { Reuse::Off },
-        exact: args.exact.request.map(|exact| DraftExact { simulate: exact.simulate }),
-    };
-    reject_wrong_count(&args.targets[0], builds.len() * draft.config_names().len(), args.aa)?;
-    let repeats = repeats(args.time, &draft, &args.sets)?;
+    // How: the workload, and as many repeats as the time allows.
+    let draft = draft_of(args, &builds, &configs)?;
+    let target_count = builds.len() * draft.config_names().len();
+    drafts::reject_wrong_count(&args.targets[0], target_count, args.aa)?;
+    let repeats = drafts::repeats(args.time, &draft, &args.sets)?;
 
-    let stem = stem(&draft, args.aa);
+    // The comment of the plan says how to run it again, so the text depends on its path.
     let title = draft.template.title;
     let text_at = |path: &str| Draft { head: head(args, title, path), ..draft }.text(repeats);
-
     if args.dry_run {
         print(&text_at("PLAN"))?;
         return Ok(Exit::Ok);
     }
 
-    let path = save(&args.place.results, &stem, text_at)?;
+    let path = drafts::save(&args.place.results, &stem(&draft), text_at)?;
     if !args.place.quiet {
-        eprintln!("plan: {}", path.display());
-        if args.quick {
-            eprintln!("quick: {QUICK}");
-        }
+        tell_of_plan(args, &path);
     }
 
     let request = RunRequest {
@@ -71,6 +49,50 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
         ..args.place.request()
     };
     run(&request, &args.place)
+}
+
+/// Finds the builds of the targets, and downloads those that are missing, except for a dry run.
+fn find_builds(args: &VersusArgs) -> anyhow::Result<NamedBuilds> {
+    let found = if args.dry_run {
+        find_all(&args.targets)?
+    } else {
+        drafts::find_or_fetch(&args.targets, &|line| eprintln!("{line}"))?
+    };
+    drafts::name_builds(&args.targets, found)
+}
+
+/// Returns the contents of the plan, without the comment at its beginning.
+fn draft_of<'a>(
+    args: &'a VersusArgs,
+    builds: &'a [DraftBuild],
+    configs: &'a [DraftConfig],
+) -> anyhow::Result<Draft<'a>> {
+    let workload = args.workload.map(DraftWorkload::from);
+    // One config of one build is compared with the build as it is.
+    let has_base = configs.is_empty() || (builds.len() == 1 && configs.len() == 1 && !args.aa);
+    // A server that Assay did not start can't be copied.
+    let can_copy = !builds.iter().any(DraftBuild::is_foreign);
+
+    Ok(Draft {
+        head: String::new(),
+        template: drafts::template(workload, builds, !configs.is_empty())?,
+        is_quick: args.quick,
+        builds,
+        clients: &args.clients,
+        configs,
+        has_base,
+        is_against_itself: args.aa,
+        reuse: if can_copy { args.load.reuse() } else { Reuse::Off },
+        exact: args.exact.request.map(|exact| DraftExact { simulate: exact.simulate }),
+    })
+}
+
+/// Prints where the plan is, and what a quick run can't show.
+fn tell_of_plan(args: &VersusArgs, path: &Path) {
+    eprintln!("plan: {}", path.display());
+    if args.quick {
+        eprintln!("quick: {QUICK}");
+    }
 }
 
 /// Returns the comment at the beginning of a plan that is written to `path`.
@@ -92,8 +114,8 @@ fn head(args: &VersusArgs, title: &str, path: &str) -> String {
 }
 
 /// Returns the name of the plan's file without its extension, made of the builds and configs.
-fn stem(draft: &Draft<'_>, is_against_itself: bool) -> String {
-    let mut words = vec![if is_against_itself { "aa" } else { "versus" }];
+fn stem(draft: &Draft<'_>) -> String {
+    let mut words = vec![if draft.is_against_itself { "aa" } else { "versus" }];
     words.extend(draft.builds.iter().map(|build| build.name.as_str()));
     words.extend(draft.configs.iter().map(|config| config.name.as_str()));
     words.join("-").chars().take(64).collect()
