@@ -16,6 +16,32 @@ use crate::order::{grouped, sort_largest_first};
 /// The weight of a hidden cost, relative to the same change of throughput.
 const WEIGHT: f64 = 0.4;
 
+/// A step in which own CPU differs, and throughput does not.
+struct HiddenStep<'a> {
+    case: &'a Case<'a>,
+    /// The comparison of own CPU.
+    cost: &'a ComparedStep,
+    /// Target / base of own CPU, by that comparison.
+    ratio: f64,
+}
+
+impl HiddenStep<'_> {
+    /// Returns the size of the change, the same for twice as much CPU and for half of it.
+    fn size(&self) -> f64 {
+        self.ratio.ln().abs()
+    }
+
+    /// Returns the change for the statement. Its ratio is the comparison's, not that of the means.
+    fn changed_cost(&self) -> ChangedCost {
+        ChangedCost {
+            ratio: self.ratio,
+            interval: self.cost.interval,
+            repeat_count: self.cost.values.len(),
+            case: self.case.facts(),
+        }
+    }
+}
+
 /// Returns one explanation for each target and direction of own CPU that is shown to differ where
 /// throughput is not.
 pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanation<'a>> {
@@ -24,34 +50,34 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
         let Some(case) = cases.iter().find(|case| place(case.compared) == place(cost)) else {
             continue;
         };
-
         let throughput = case.compared.verdict;
-        let is_hidden = matches!(throughput, Verdict::Equal | Verdict::TooNoisy);
-        if hidden_change(cost).is_some() && is_hidden {
+        if !matches!(throughput, Verdict::Equal | Verdict::TooNoisy) {
+            continue;
+        }
+
+        if let Some(ratio) = hidden_change(cost) {
             let key = (&cost.cell.target, cost.verdict);
-            hidden.push((key, (cost, case)));
+            hidden.push((key, HiddenStep { case, cost, ratio }));
         }
     }
 
     let groups = grouped(hidden).into_iter();
-    groups.filter_map(|(_, group)| explanation(group)).collect()
+    groups.filter_map(|(_, steps)| explanation(steps)).collect()
 }
 
-fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<Explanation<'a>> {
-    let size = |cost: &ComparedStep| cost.ratio.map_or(0.0, |ratio| ratio.ln().abs());
-    sort_largest_first(&mut costs, |(item, _)| size(item));
+/// Explains the steps of one target and direction; `None` if there are none. The step that changed most
+/// stands for all where only one can: in doubts, in evidence, and in what else changed.
+fn explanation(mut steps: Vec<HiddenStep<'_>>) -> Option<Explanation<'_>> {
+    sort_largest_first(&mut steps, HiddenStep::size);
+    let most = steps.first()?;
+    let case = most.case;
 
-    let (cost, case) = *costs.first()?;
-
-    let doubts = [debt(case), cost_frequency(case, cost.ratio?.ln())];
-    let caveats = doubts.into_iter().flatten().map(|caveat| CountedCaveat::of_one(case, caveat));
-
+    // What changed with the CPU. Where fsyncs begin or cease, retries are not needed to explain it.
     let fsyncs = syncs_that_begin_or_cease(case);
-    let conflicts = changed_conflicts(case, cost.ratio? > 1.0);
-    let retries = retries_of_cpu(&conflicts, cost.ratio?).filter(|_| fsyncs.is_none());
+    let conflicts = changed_conflicts(case, most.ratio > 1.0);
+    let retries = if fsyncs.is_none() { retries_of_cpu(&conflicts, most.ratio) } else { None };
     let read_kb = changed_read_kb(case);
 
-    // What the statement names is marked in the evidence.
     let mut evidence = case.evidence();
     if let Some(fsyncs) = fsyncs {
         Evidence::mark_cause(&mut evidence, fsyncs.metric);
@@ -63,18 +89,21 @@ fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<E
         Evidence::mark_named(&mut evidence, MEAN_READ_SIZE);
     }
 
+    let doubts = [debt(case), cost_frequency(case, most.ratio.ln())];
+    let caveats = doubts.into_iter().flatten().map(|caveat| CountedCaveat::of_one(case, caveat));
+
     Some(Explanation {
-        places: costs.iter().map(|(cost, _)| place(cost)).collect(),
+        places: steps.iter().map(|step| place(step.cost)).collect(),
         evidence,
         caveats: caveats.collect(),
-        weight: WEIGHT * size(cost),
+        weight: WEIGHT * most.size(),
         statement: Statement::HiddenCost(HiddenCost {
-            is_noisy: costs.iter().any(|(_, case)| case.compared.verdict == Verdict::TooNoisy),
+            is_noisy: steps.iter().any(|step| step.case.compared.verdict == Verdict::TooNoisy),
             fsyncs,
             conflicts,
             retries,
             read_kb,
-            costs: costs.iter().map(|(cost, case)| changed_cost(cost, case)).collect(),
+            costs: steps.iter().map(HiddenStep::changed_cost).collect(),
         }),
     })
 }
@@ -102,14 +131,4 @@ fn changed_read_kb(case: &Case<'_>) -> Option<Pair> {
         Some((row.metric("rkbpq")? / reads).ln())
     });
     of_repeats?.is_shown().then_some(kb)
-}
-
-/// Returns the change of a cost. This is the comparison's ratio, not the ratio of the means.
-fn changed_cost(cost: &ComparedStep, case: &Case<'_>) -> ChangedCost {
-    ChangedCost {
-        ratio: cost.ratio.unwrap_or(1.0),
-        interval: cost.interval,
-        repeat_count: cost.values.len(),
-        case: case.facts(),
-    }
 }
