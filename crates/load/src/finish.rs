@@ -33,23 +33,26 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
         reasons.insert(0, format!("cannot write the record: {reason}"));
     }
 
+    // What was never sent is only known now. It counts for the main kind of a connection.
     let mut totals = collector.totals;
-    let mut handover_wait_ns_max = 0;
-    let mut connections = Vec::new();
-    let mut programs = Vec::new();
-    for (worker, done) in finished.into_iter().zip(collector.done) {
-        let report = worker.report;
-        handover_wait_ns_max = handover_wait_ns_max.max(report.handover_wait_ns);
+    for worker in &finished {
         let main_kind = worker.task.program.kinds().first();
         if let Some(total) = main_kind.and_then(|kind| totals.get_mut(kind.name)) {
-            total.offered += report.skipped;
-            total.skipped += report.skipped;
+            total.offered += worker.report.skipped;
+            total.skipped += worker.report.skipped;
         }
-        connections.push(connection_record(&worker, done));
-        programs.push(worker.task.program);
     }
     for (kind, total) in &totals {
         reasons.extend(imbalance(kind, total));
+    }
+
+    let handover_waits = finished.iter().map(|worker| worker.report.handover_wait_ns);
+    let handover_wait_ns_max = handover_waits.max().unwrap_or(0);
+    let mut connections = Vec::new();
+    let mut programs = Vec::new();
+    for (worker, done) in finished.into_iter().zip(collector.done) {
+        connections.push(connection_record(&worker, done));
+        programs.push(worker.task.program);
     }
 
     // A summary may ask the server, whose connection may be broken after a failure.

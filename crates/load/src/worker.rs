@@ -115,7 +115,7 @@ impl<C: Clock> Worker<'_, C> {
         let mut report =
             WorkerReport { started_ns: first_ns, ended_ns: first_ns, ..WorkerReport::default() };
 
-        let scheduled_kinds = program.shares().len();
+        let scheduled_kind_count = program.shares().len();
         let is_paused = self.schedule == Schedule::Paused;
         // The next operation of the schedule.
         let mut index = 0_u64;
@@ -130,7 +130,7 @@ impl<C: Clock> Worker<'_, C> {
                 break;
             }
 
-            // Before the operation is due, so that its preparation delays nothing.
+            // Prepare before the operation is due, so that this delays nothing.
             let kind = match program.prepare() {
                 Next::Ready(kind) => kind,
                 Next::Done => break,
@@ -144,9 +144,8 @@ impl<C: Clock> Worker<'_, C> {
                 }
             };
 
+            // With pauses, only the prepared operation tells how long the client waits before it.
             if is_paused {
-                // Only now is it known which operation comes next, and how long before it the
-                // client waits.
                 due_ns = Some(report.ended_ns + program.pause_ns());
                 if self.is_after_deadline(due_ns) {
                     break;
@@ -161,16 +160,14 @@ impl<C: Clock> Worker<'_, C> {
             }
 
             let sent_ns = self.elapsed_ns();
-            if let (Some(_), Some(deadline_ns)) = (due_ns, self.deadline_ns)
-                && sent_ns >= deadline_ns
-            {
-                // The worker is late: the operation counts as skipped.
+            if due_ns.is_some() && self.is_over(sent_ns) {
+                // It was due in time, and the worker is late: the operation counts as skipped.
                 was_late = true;
                 break;
             }
 
             // Kinds without a schedule come before the operation that is due.
-            index += u64::from(kind < scheduled_kinds);
+            index += u64::from(kind < scheduled_kind_count);
             self.lap.tallies[kind].sent += 1;
 
             let result = self.execute(program, kind, sent_ns);
@@ -183,11 +180,14 @@ impl<C: Clock> Worker<'_, C> {
             }
 
             let can_continue = self.count(kind, result, OpTimes { due_ns, sent_ns, done_ns });
-            if !can_continue || due_ns.is_none() && self.is_over(done_ns) {
+            // With a schedule, the time at which the next operation is due decides instead.
+            let is_last = due_ns.is_none() && self.is_over(done_ns);
+            if is_last || !can_continue {
                 break;
             }
         }
 
+        // A client that pauses has at most one operation that is due and not sent.
         report.skipped = if is_paused { u64::from(was_late) } else { self.skipped_from(index) };
         self.hand_over(report.ended_ns, &mut report);
         report
