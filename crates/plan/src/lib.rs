@@ -172,7 +172,10 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
     repeats.check(cx, has_comparisons, surroundings.reuse);
 
     let first = first_measured(cx, variants.as_deref(), &compared.builds, &compared.targets);
+
+    // Without a base or a workload, there is no plan. The reason is reported already.
     let Bases { base, groups } = base_keys.bases(cx, first, &compared)?;
+    let variants = variants?;
     let Compared { builds, configs, targets, designed, .. } = compared;
 
     Some(Plan {
@@ -205,7 +208,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
         profile,
         exact,
 
-        variants: variants?,
+        variants,
         builds: builds.into_iter().map(|declared| declared.build).collect(),
         configs: configs.into_iter().map(|declared| declared.config).collect(),
         targets,

@@ -147,32 +147,38 @@ impl Transactions {
 pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -> Option<Insert> {
     let section = &mut Section::of(cx, PATH, node)?;
 
-    // Keys are read in the order in which listings show them.
+    // Keys are read in the order in which listings show them. First, the work of the steps.
     let rows = Quantity::count(1..=ROWS_MAX);
+    let time = Quantity::time(step::TIME_MIN..=TIME_MAX);
+    let sizes = Choice(&[("big", Transactions::Big), ("small", Transactions::Small)]);
     let initial_rows = cx.field(section, "initial-rows", &rows, 100_000);
     let write_rows = cx.field(section, "write-rows", &rows, 100_000);
-    let time = Quantity::time(step::TIME_MIN..=TIME_MAX);
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
     let delete_per_insert = cx.field(section, "delete-per-insert", &Flag, true);
-    let sizes = Choice(&[("big", Transactions::Big), ("small", Transactions::Small)]);
     let transactions = cx.field(section, "transactions", &sizes, Transactions::Big);
-    let tables = cx.field(section, "tables", &Choice(Tables::NAMES), Tables::PerClient);
-    let partitions = cx.field(section, "partitions", &Quantity::count(0..=PARTITIONS_MAX), 0);
-    let indexes = cx.value(section, "indexes", &Choice(IndexSet::NAMES), IndexSet::Current);
+
+    // The tables and their indexes.
+    let partition_counts = Quantity::count(0..=PARTITIONS_MAX);
     let index_max = INDEX_NAMES.len() as u32;
-    let counts = Quantity::count(0..=index_max);
-    let index_count = cx.field(section, "secondary-indexes", &counts, index_max);
+    let index_counts = Quantity::count(0..=index_max);
+    let tables = cx.field(section, "tables", &Choice(Tables::NAMES), Tables::PerClient);
+    let partitions = cx.field(section, "partitions", &partition_counts, 0);
+    let indexes = cx.value(section, "indexes", &Choice(IndexSet::NAMES), IndexSet::Current);
+    let index_count = cx.field(section, "secondary-indexes", &index_counts, index_max);
+
+    // How statements do their work.
     let hold = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MAX), "none");
-    let long_transaction = cx.value(section, "long-transaction", &hold, None);
     let statements = Choice(IndexStatements::NAMES);
     let usual = IndexStatements::Usual;
+    let lengths = Quantity::count(1..=DATA_LENGTH_MAX);
+    let long_transaction = cx.value(section, "long-transaction", &hold, None);
     let index_statements = cx.value(section, "index-statements", &statements, usual);
     let bulk_load = cx.value(section, "bulk-load", &Flag, false);
-    let length = Quantity::count(1..=DATA_LENGTH_MAX);
-    let data_length = cx.pair(section, ["data-length-min", "data-length-max"], &length, [10, 20]);
+    let data_length = cx.pair(section, ["data-length-min", "data-length-max"], &lengths, [10, 20]);
+
     let policy = step_policy::read(cx, section, true);
 
-    // Steps inherit what their own tables don't set.
+    // The steps, which inherit what their own tables don't set.
     let names = step::names(cx, section, &index_count.value);
     let defaults = StepDefaults {
         initial_rows: initial_rows.clone(),
@@ -192,11 +198,16 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
         order::check_debt(cx, &names);
     }
     rows::check_partitions(cx, &partitions, &initial_rows, &write_rows, &steps);
+
+    // Whether a table runs out of rows depends on how many connections delete them.
     let deleters = match tables.value {
         Tables::PerClient => Some(1),
         Tables::Shared => clients_max,
     };
-    if let Some(deleters) = deleters.filter(|_| names.trusted && tables.trusted) {
+    if let Some(deleters) = deleters
+        && names.trusted
+        && tables.trusted
+    {
         rows::check_dry(cx, &steps, deleters, &delete_per_insert);
     }
 
