@@ -143,20 +143,25 @@ pub fn html_page(page: &Page<'_>) -> String {
     let planned = first_run(page.sources);
     let subject = Subject::of(&planned, page.figures);
     let sources = sources_of(page, &subject);
-    let page = &Page { sources: &sources, figures: &subject.figures, ..*page };
+    page_about(&subject, &Page { sources: &sources, figures: &subject.figures, ..*page })
+}
+
+/// Returns a page about a subject. Its records and figures have the subject's names already.
+fn page_about(subject: &Subject<'_>, page: &Page<'_>) -> String {
     let Page { sources, figures, .. } = *page;
     let run = &*subject.run;
     let matrix = Matrix::new(run, figures);
     let names = Names::new(&matrix, figures);
     let named = NamedMatrix { matrix: &matrix, names: &names };
 
+    // What the page says: verdicts, and what went wrong.
     let explained = subject.explained();
     let compared = explained.all();
     let across = explained.across(run, figures);
     let runs: Vec<&Run> = sources.iter().map(|source| &source.run).collect();
     let problems = all_problems(&runs, figures, &matrix);
 
-    // All charts share one budget, which bounds the size of the page.
+    // What it draws. All charts share one budget, which bounds the size of the page.
     let index = Index::new(figures, page.curves);
     let steps: Vec<_> =
         matrix.measured().map(|step| StepCharts::of(&matrix, &index, step)).collect();
@@ -164,8 +169,8 @@ pub fn html_page(page: &Page<'_>) -> String {
     let budget = Budget::of(steps.iter().flat_map(|step| &step.charts), ratios);
 
     let legend = Legend::of(&matrix);
-    let titles: Vec<String> = sources.iter().map(|source| clean(&source.run.name)).collect();
 
+    let titles: Vec<String> = sources.iter().map(|source| clean(&source.run.name)).collect();
     let head = Head {
         title: &format!("{} - Assay", titles.join(", ")),
         scripts: &SCRIPTS,
