@@ -2,7 +2,7 @@
 //! cancels out between two that ran next to each other, so pairs show smaller changes.
 
 use super::mean::{Pair, mean};
-use super::reason::Reason;
+use super::reason::{Absence, Reason};
 use super::samples::{OrderSpan, Samples, Side, TimedSample};
 use super::{Pairing, Sample};
 use crate::order::distinct;
@@ -79,7 +79,7 @@ impl Matched {
         for Unpaired { is_of_base, sample } in &turns.unpaired {
             let name = if *is_of_base { base.name } else { target.name };
             let repeat = samples.repeat_name(name, sample.run, sample.repeat);
-            matched.reasons.push(Reason::Unpaired { repeat });
+            matched.reasons.push(Reason::Absent { repeat, why: Absence::Unpaired });
         }
 
         matched.pairing = Pairing::Paired;

@@ -25,18 +25,8 @@ pub(super) struct RepeatName {
 /// missing.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Reason {
-    /// The repeat's step is invalid for these reasons, or ended with this status if there are none.
-    Invalid { repeat: RepeatName, status: Status, reasons: Vec<String> },
-    /// A percentile needs more operations than the repeat has.
-    TooFewOperations { repeat: RepeatName, metric: String, needed: u64 },
-    /// The repeat's cell ended before the step. `None`: it was never started.
-    StepMissing { repeat: RepeatName, status: Option<Status> },
-    /// The other target has no repeat that ran next to this one.
-    Unpaired { repeat: RepeatName },
-    /// The repeat has too few turns to say what is typical.
-    FewTurns { repeat: RepeatName },
-    /// The repeat did nothing in a fifth of its turns, so that no turn has a typical CPU time.
-    IdleTurns { repeat: RepeatName },
+    /// A repeat is absent from the comparison.
+    Absent { repeat: RepeatName, why: Absence },
     /// In some repeat, either target did nothing in a fifth of its turns.
     NoTypicalTurn,
     /// The target does not have the step.
@@ -66,37 +56,61 @@ pub(super) enum Reason {
     NoRatioToBound,
 }
 
+/// The reason for which a repeat is absent from a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Absence {
+    /// The repeat's step is invalid for these reasons, or ended with this status if there are none.
+    Invalid { status: Status, reasons: Vec<String> },
+    /// A percentile needs more operations than the repeat has.
+    TooFewOperations { metric: String, needed: u64 },
+    /// The repeat's cell ended before the step. `None`: it was never started.
+    StepMissing { status: Option<Status> },
+    /// The other target has no repeat that ran next to this one.
+    Unpaired,
+    /// The repeat has too few turns to say what is typical.
+    FewTurns,
+    /// The repeat did nothing in a fifth of its turns, so that no turn has a typical CPU time.
+    IdleTurns,
+}
+
 /// Returns the sentences of some remarks. Those that differ only in the repeat share one: `pg17.base,
 /// repeats 2 and 3 are left out: ...`.
 pub(super) fn sentences(reasons: &[Reason]) -> Vec<String> {
     let mut sentences = Vec::new();
-    let mut said: Vec<&Reason> = Vec::new();
-    for reason in reasons {
-        if said.contains(&reason) {
-            continue;
-        }
-        let alike: Vec<&Reason> = reasons.iter().filter(|other| reason.is_like(other)).collect();
-        match RepeatNames::of(&alike).and_then(|repeats| reason.about(&repeats)) {
-            Some(sentence) => sentences.push(sentence),
-            None => sentences.push(reason.to_string()),
-        }
-        said.extend(alike);
+    let mut rest: Vec<&Reason> = reasons.iter().collect();
+    while let Some(&first) = rest.first() {
+        let (alike, others): (Vec<&Reason>, Vec<&Reason>) =
+            rest.into_iter().partition(|reason| first.is_like(reason));
+        rest = others;
+
+        sentences.push(match first {
+            Reason::Absent { repeat, why } => why.sentence(&RepeatNames::of(repeat, &alike)),
+            _ => first.to_string(),
+        });
     }
     sentences
 }
 
-/// The repeats of one target that a remark is about.
+/// The repeats of one target that a sentence is about.
 struct RepeatNames<'r> {
     target: &'r str,
     numbers: Vec<u32>,
 }
 
 impl<'r> RepeatNames<'r> {
-    /// Returns the repeats of remarks on the same target; `None` if they are not about repeats.
-    fn of(reasons: &[&'r Reason]) -> Option<Self> {
-        let target = &reasons.first()?.repeat()?.target;
-        let numbers = reasons.iter().filter_map(|reason| Some(reason.repeat()?.number));
-        Some(Self { target, numbers: distinct(numbers) })
+    fn one(repeat: &'r RepeatName) -> Self {
+        Self { target: &repeat.target, numbers: vec![repeat.number] }
+    }
+
+    /// Returns the repeats of some remarks, all on the target of `first`.
+    fn of(first: &'r RepeatName, remarks: &[&Reason]) -> Self {
+        let mut numbers = Vec::new();
+        for remark in remarks {
+            if let Reason::Absent { repeat, .. } = remark {
+                numbers.push(repeat.number);
+            }
+        }
+        Self { target: &first.target, numbers: distinct(numbers) }
     }
 
     /// Returns the word that agrees with the number of repeats.
@@ -118,95 +132,70 @@ impl fmt::Display for RepeatNames<'_> {
     }
 }
 
-impl Reason {
-    /// Returns the repeat that the remark is about; `None` if it is about all.
-    fn repeat(&self) -> Option<&RepeatName> {
-        match self {
-            Self::Invalid { repeat, .. }
-            | Self::TooFewOperations { repeat, .. }
-            | Self::StepMissing { repeat, .. }
-            | Self::Unpaired { repeat }
-            | Self::FewTurns { repeat }
-            | Self::IdleTurns { repeat } => Some(repeat),
-            _ => None,
-        }
-    }
-
-    /// Returns whether the remark is that a repeat has not begun.
-    pub(super) fn is_of_unbegun(&self) -> bool {
-        matches!(self, Self::StepMissing { status: None, .. })
-    }
-
-    /// Returns whether another remark says the same, maybe of another repeat of the target.
-    fn is_like(&self, other: &Self) -> bool {
-        let (Some(own), Some(of_other)) = (self.repeat(), other.repeat()) else {
-            return self == other;
-        };
-        let repeats = |reason: &Self| {
-            let names = RepeatNames { target: &own.target, numbers: vec![own.number] };
-            reason.about(&names)
-        };
-        own.target == of_other.target && repeats(self) == repeats(other)
-    }
-
-    /// Returns what the remark says of these repeats; `None` if it is about all.
-    fn about(&self, repeats: &RepeatNames<'_>) -> Option<String> {
-        // A repeat that never ran is not left out.
-        if let Self::StepMissing { status, .. } = self {
-            return Some(match status {
-                Some(status) => format!(
+impl Absence {
+    /// Returns what there is to say about these repeats.
+    fn sentence(&self, repeats: &RepeatNames<'_>) -> String {
+        let why = match self {
+            // A repeat without the step is not left out: there is nothing to leave out.
+            Self::StepMissing { status: None } => {
+                return format!("{repeats} {} not begun", repeats.form("has", "have"));
+            }
+            Self::StepMissing { status: Some(status) } => {
+                return format!(
                     "{repeats} {} not have the step: {} {}",
                     repeats.form("does", "do"),
                     repeats.form("its cell", "their cells"),
                     end_of_cells(*status, repeats)
-                ),
-                None => format!("{repeats} {} not begun", repeats.form("has", "have")),
-            });
-        }
+                );
+            }
 
-        let why = self.why_left_out(repeats)?;
-        Some(format!("{repeats} {} left out: {why}", repeats.form("is", "are")))
-    }
-
-    /// Returns why the comparison does not use these repeats; `None` if the remark is about something
-    /// else.
-    fn why_left_out(&self, repeats: &RepeatNames<'_>) -> Option<String> {
-        Some(match self {
-            Self::Invalid { status, reasons, .. } if reasons.is_empty() => {
+            Self::Invalid { status, reasons } if reasons.is_empty() => {
                 ended(*status, repeats).to_owned()
             }
             Self::Invalid { reasons, .. } => reasons.join("; "),
-            Self::TooFewOperations { metric, needed, .. } => {
+            Self::TooFewOperations { metric, needed } => {
                 format!("{metric} needs at least {needed} operations")
             }
-            Self::Unpaired { .. } => {
+            Self::Unpaired => {
                 format!("the other target has no repeat next to {}", repeats.form("it", "them"))
             }
-            Self::FewTurns { .. } => format!(
+            Self::FewTurns => format!(
                 "{} too few turns to say what is typical; longer steps have more",
                 repeats.form("it has", "they have")
             ),
-            Self::IdleTurns { .. } => format!(
+            Self::IdleTurns => format!(
                 "{} did nothing in a fifth of all turns or more, so no turn has a typical CPU time",
                 repeats.form("it", "they")
             ),
-            _ => return None,
-        })
+        };
+
+        format!("{repeats} {} left out: {why}", repeats.form("is", "are"))
+    }
+}
+
+impl Reason {
+    /// Returns whether another remark says the same, maybe of another repeat of the target.
+    fn is_like(&self, other: &Self) -> bool {
+        let (Self::Absent { repeat, why }, Self::Absent { repeat: other_repeat, why: other_why }) =
+            (self, other)
+        else {
+            return self == other;
+        };
+
+        let names = RepeatNames::one(repeat);
+        repeat.target == other_repeat.target && why.sentence(&names) == other_why.sentence(&names)
+    }
+
+    /// Returns whether the remark is that a repeat has not begun.
+    pub(super) fn is_of_unbegun(&self) -> bool {
+        matches!(self, Self::Absent { why: Absence::StepMissing { status: None }, .. })
     }
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Invalid { .. }
-            | Self::TooFewOperations { .. }
-            | Self::StepMissing { .. }
-            | Self::Unpaired { .. }
-            | Self::FewTurns { .. }
-            | Self::IdleTurns { .. } => {
-                let said = RepeatNames::of(&[self]).and_then(|repeats| self.about(&repeats));
-                f.write_str(&said.unwrap_or_default())
-            }
+            Self::Absent { repeat, why } => f.write_str(&why.sentence(&RepeatNames::one(repeat))),
 
             // There is no figure, or no ratio of two.
             Self::NoStep { target } => write!(f, "{target} does not have the step"),
@@ -487,13 +476,15 @@ mod tests {
 
     #[test]
     fn repeats_with_the_same_reason_share_a_sentence() {
-        let repeat = |number| RepeatName { target: "pg.a".into(), number };
-        let invalid = |number, reason: &str| Reason::Invalid {
-            repeat: repeat(number),
-            status: Status::Complete,
-            reasons: vec![reason.into()],
+        let absent = |number, why| {
+            let repeat = RepeatName { target: "pg.a".into(), number };
+            Reason::Absent { repeat, why }
         };
-        let missing = |number, status| Reason::StepMissing { repeat: repeat(number), status };
+        let invalid = |number, reason: &str| {
+            let (status, reasons) = (Status::Complete, vec![reason.into()]);
+            absent(number, Absence::Invalid { status, reasons })
+        };
+        let missing = |number, status| absent(number, Absence::StepMissing { status });
         let reasons = [
             invalid(1, "rows are lost"),
             missing(4, None),
@@ -517,16 +508,12 @@ mod tests {
 
     #[test]
     fn each_reason_agrees_with_the_number_of_its_repeats() {
-        let repeat = |number| RepeatName { target: "pg.a".into(), number };
-        let missing = |status| Reason::StepMissing { repeat: repeat(1), status: Some(status) };
-        let unusable = |status| Reason::Invalid { repeat: repeat(1), status, reasons: Vec::new() };
-        let few = Reason::FewTurns { repeat: repeat(1) };
-        let idle = Reason::IdleTurns { repeat: repeat(1) };
-        let unpaired = Reason::Unpaired { repeat: repeat(1) };
+        let missing = |status| Absence::StepMissing { status: Some(status) };
+        let unusable = |status| Absence::Invalid { status, reasons: Vec::new() };
 
-        let said = |reason: &Reason, numbers: &[u32]| {
+        let said = |why: &Absence, numbers: &[u32]| {
             let repeats = RepeatNames { target: "pg.a", numbers: numbers.to_vec() };
-            let text = reason.about(&repeats).unwrap();
+            let text = why.sentence(&repeats);
             text.strip_prefix(&repeats.to_string()).unwrap().to_owned()
         };
         let expected = [
@@ -546,24 +533,24 @@ mod tests {
                 " are left out: are not valid",
             ),
             (
-                few,
+                Absence::FewTurns,
                 " is left out: it has too few turns to say what is typical; longer steps have more",
                 " are left out: they have too few turns to say what is typical; longer steps have more",
             ),
             (
-                idle,
+                Absence::IdleTurns,
                 " is left out: it did nothing in a fifth of all turns or more, so no turn has a typical CPU time",
                 " are left out: they did nothing in a fifth of all turns or more, so no turn has a typical CPU time",
             ),
             (
-                unpaired,
+                Absence::Unpaired,
                 " is left out: the other target has no repeat next to it",
                 " are left out: the other target has no repeat next to them",
             ),
         ];
-        for (reason, one, several) in expected {
-            assert_eq!(said(&reason, &[1]), one);
-            assert_eq!(said(&reason, &[1, 2]), several);
+        for (why, one, several) in expected {
+            assert_eq!(said(&why, &[1]), one);
+            assert_eq!(said(&why, &[1, 2]), several);
         }
     }
 

@@ -8,7 +8,7 @@ use record::{CellKey, Status, StepKind};
 use super::Sample;
 use super::mean::{Block, Pair};
 use super::metric::{THROUGHPUT, has_only_process_cpu, process_cpu, rounding, value};
-use super::reason::{Reason, RepeatName};
+use super::reason::{Absence, Reason, RepeatName};
 use crate::figures::index::{NumberedRow, RowIndex, StepPlace};
 use crate::figures::{
     Figures, Looks, Row, TYPICAL_CPU, TYPICAL_RATE, UnfinishedCell, run_label, step_figures,
@@ -285,9 +285,9 @@ impl<'a> Samples<'a> {
             let has_row = rows.any(|row| row.run == cell.run && row.cell == cell.cell);
             if !has_row {
                 side.invalid += 1;
-                side.reasons.push(Reason::StepMissing {
+                side.reasons.push(Reason::Absent {
                     repeat: self.repeat_name(target, cell.run, cell.cell.repeat),
-                    status: cell.status,
+                    why: Absence::StepMissing { status: cell.status },
                 });
             }
         }
@@ -304,8 +304,11 @@ impl<'a> Samples<'a> {
     /// Adds the value of a repeat, or the reason for which it does not count.
     fn add_repeat(&self, side: &mut Side, repeat: NumberedRow<'a>, metric: &str) {
         let row = repeat.row;
-        let name = || self.repeat_name(&row.cell.target, row.run, row.cell.repeat);
         let measured = value(row, metric);
+        let absent = |why: Absence| {
+            let repeat = self.repeat_name(&row.cell.target, row.run, row.cell.repeat);
+            Reason::Absent { repeat, why }
+        };
 
         let is_valid = row.valid && row.status == Status::Complete;
 
@@ -313,17 +316,17 @@ impl<'a> Samples<'a> {
         if !is_valid && (measured.is_some() || metric == THROUGHPUT) {
             side.invalid += 1;
             let (status, reasons) = (row.status, row.reasons.clone());
-            side.reasons.push(Reason::Invalid { repeat: name(), status, reasons });
+            side.reasons.push(absent(Absence::Invalid { status, reasons }));
         } else if let Some(measured) = measured {
             side.values.push(self.timed(repeat, measured, rounding(row, metric, measured)));
         } else {
             side.not_applicable += 1;
             if let Some(needed) = step_figures::operations_needed(row, metric) {
                 let metric = metric.to_owned();
-                side.reasons.push(Reason::TooFewOperations { repeat: name(), metric, needed });
+                side.reasons.push(absent(Absence::TooFewOperations { metric, needed }));
             }
             if metric == TYPICAL_CPU && row.metric(TYPICAL_RATE) == Some(0.0) {
-                side.reasons.push(Reason::IdleTurns { repeat: name() });
+                side.reasons.push(absent(Absence::IdleTurns));
             }
         }
     }

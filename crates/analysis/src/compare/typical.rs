@@ -8,7 +8,7 @@ use super::draft::TargetPair;
 use super::halves::HalfPairs;
 use super::mean::mean;
 use super::metric::{OWN_CPU, THROUGHPUT};
-use super::reason::Reason;
+use super::reason::{Absence, Reason};
 use super::samples::{Samples, Side, TimedSample};
 use super::{ComparedStep, Sample};
 use crate::figures::index::StepPlace;
@@ -107,11 +107,8 @@ impl Relation<'_, '_> {
         for value in side.values.iter().filter(|value| !is_kept(value)) {
             let repeat = self.samples.repeat_name(target, value.sample.run, value.sample.repeat);
             let is_short = too_short.iter().any(|short| short.is_of_repeat_of(&value.sample));
-            side.reasons.push(if is_short {
-                Reason::FewTurns { repeat }
-            } else {
-                Reason::Unpaired { repeat }
-            });
+            let why = if is_short { Absence::FewTurns } else { Absence::Unpaired };
+            side.reasons.push(Reason::Absent { repeat, why });
         }
     }
 }
