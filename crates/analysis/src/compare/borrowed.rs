@@ -40,36 +40,27 @@ pub(super) fn moderate_spreads(comparisons: &mut [&mut UndecidedRow]) {
         let mut lenders = Vec::new();
         let mut spreads = Vec::new();
         for draft in comparisons.iter_mut().filter(|draft| draft.row.metric == metric) {
-            if let Some(spread) = draft.own_spread() {
-                spreads.push(spread);
+            let Some(spread) = draft.spread() else {
+                continue;
+            };
+            if draft.lends_its_spread() {
                 lenders.push(draft);
+                spreads.push(spread);
             } else {
-                draft.moderate(Prior::default());
+                draft.moderate(&spread, Prior::default());
             }
         }
 
-        for (draft, prior) in lenders.into_iter().zip(priors(&spreads)) {
-            draft.moderate(prior.unwrap_or_default());
+        let priors = priors(&spreads);
+        for ((draft, spread), prior) in lenders.into_iter().zip(&spreads).zip(priors) {
+            draft.moderate(spread, prior.unwrap_or_default());
         }
     }
 }
 
 impl UndecidedRow {
-    /// Returns the spread that the comparison lends to others; `None` if it tells nothing about noise.
-    fn own_spread(&self) -> Option<Spread> {
-        let (base_count, count) = (self.row.base_values.len(), self.row.values.len());
-
-        // The error of two samples of unequal size is no multiple of their common spread.
-        if self.row.repeats() < REPEATS_MIN || base_count != count {
-            return None;
-        }
-
-        // Of a step that is too short to show its own noise, nobody can tell whether its spread is
-        // like the others.
-        if self.noise_within == NoiseWithin::TooFewTurns {
-            return None;
-        }
-
+    /// Returns the spread of the comparison; `None` if its repeats don't tell.
+    fn spread(&self) -> Option<Spread> {
         let estimate = self.estimate.as_ref()?;
         let variance = estimate.spread * estimate.spread;
         let freedom = estimate.spread_freedom()?;
@@ -81,44 +72,49 @@ impl UndecidedRow {
         })
     }
 
+    /// Returns whether the spread tells anything about the noise of other comparisons.
+    fn lends_its_spread(&self) -> bool {
+        // The error of two samples of unequal size is no multiple of their common spread.
+        let has_equal_sizes = self.row.base_values.len() == self.row.values.len();
+
+        // Of a step that is too short to show its own noise, nobody can tell whether its spread is
+        // like the others.
+        let is_too_short = self.noise_within == NoiseWithin::TooFewTurns;
+
+        self.row.repeats() >= REPEATS_MIN && has_equal_sizes && !is_too_short
+    }
+
     /// Returns the logarithms by which the noise of this comparison and of others is compared.
     fn logarithms(&self) -> RepeatValues {
-        let (base, values) = (&self.row.base_values, &self.row.values);
+        let mut logarithms = RepeatValues::new();
         if self.row.pairing == Pairing::Paired {
-            let pairs = values.iter().zip(base);
-            return pairs
-                .map(|(value, base)| {
-                    (RepeatKey::of(RepeatSide::Both, value), (value.value / base.value).ln())
-                })
-                .collect();
+            for (base, value) in self.row.base_values.iter().zip(&self.row.values) {
+                let key = RepeatKey::of(RepeatSide::Both, value);
+                logarithms.insert(key, (value.value / base.value).ln());
+            }
+            return logarithms;
         }
 
         // What makes the base slower makes the target look faster.
-        let of_base =
-            base.iter().map(|sample| (RepeatKey::of(RepeatSide::Base, sample), -sample.value.ln()));
-        let of_target = values
-            .iter()
-            .map(|sample| (RepeatKey::of(RepeatSide::Target, sample), sample.value.ln()));
-        of_base.chain(of_target).collect()
+        for base in &self.row.base_values {
+            logarithms.insert(RepeatKey::of(RepeatSide::Base, base), -base.value.ln());
+        }
+        for value in &self.row.values {
+            logarithms.insert(RepeatKey::of(RepeatSide::Target, value), value.value.ln());
+        }
+        logarithms
     }
 
-    /// Moderates the error by what other comparisons and the step's own turns tell.
-    fn moderate(&mut self, of_others: Prior) {
+    /// Moderates the error by what other comparisons tell, and by what the step's own turns do.
+    fn moderate(&mut self, own: &Spread, of_others: Prior) {
         let Some(estimate) = &mut self.estimate else {
             return;
         };
-        let Some(freedom) = estimate.spread_freedom() else {
-            return;
-        };
-
-        let own = estimate.spread * estimate.spread;
-        let turn_variance = explained_by_turns(self.noise_within, own, freedom);
-        if of_others.freedom == 0.0 && own >= turn_variance {
+        if of_others.freedom == 0.0 && own.variance >= own.turn_variance {
             return;
         }
 
-        let variance = moderated_variance(of_others, turn_variance, own, freedom);
-        estimate.moderate(variance, of_others.freedom);
+        estimate.moderate(moderated_variance(own, of_others), of_others.freedom);
         self.row.p_value = Some(estimate.p_value());
         self.row.moderated = Some(ModeratedSpread {
             spread: estimate.moderated_spread(),
@@ -128,19 +124,19 @@ impl UndecidedRow {
     }
 }
 
-/// Returns the variance `own`, which repeats show with some degrees of freedom, moderated by what others
-/// tell and by the variance that the step's turns show.
-fn moderated_variance(of_others: Prior, turn_variance: f64, own: f64, freedom: f64) -> f64 {
-    let by_others = of_others.moderate(own, freedom);
-    if own >= turn_variance {
+/// Returns the variance of a comparison's own spread, moderated by what others tell and by what the
+/// step's turns show.
+fn moderated_variance(own: &Spread, of_others: Prior) -> f64 {
+    let by_others = of_others.moderate(own.variance, own.freedom);
+    if own.variance >= own.turn_variance {
         return by_others;
     }
 
     // Repeats that agree better than their turns can tell do so by luck. Turns tell nothing about
     // how starts differ, so they only make a spread larger here, and lend no freedom. Nor do they
     // tell whether other steps are alike, so the variance of the others keeps its own weight.
-    let by_turns = Prior { variance: turn_variance, freedom: WEIGHT_OF_TURNS };
-    by_others.max(by_turns.moderate(own, freedom))
+    let of_turns = Prior { variance: own.turn_variance, freedom: WEIGHT_OF_TURNS };
+    by_others.max(of_turns.moderate(own.variance, own.freedom))
 }
 
 /// Returns the part of the variance `own`, with some degrees of freedom, that turns explain: more
@@ -162,21 +158,26 @@ fn luck_explains(turn_variance: f64, own: f64, freedom: f64) -> bool {
 mod tests {
     use super::*;
 
+    fn spread(variance: f64, freedom: f64, turn_variance: f64) -> Spread {
+        Spread { variance, freedom, turn_variance, logarithms: RepeatValues::new() }
+    }
+
     #[test]
     fn turns_make_a_spread_larger_and_never_smaller() {
         let nothing = Prior::default();
-        assert!((moderated_variance(nothing, 4.0, 1.0, 2.0) - 10.0 / 4.0).abs() < 1e-12);
-        assert_eq!(moderated_variance(nothing, 4.0, 5.0, 2.0), 5.0);
+        let [narrow, wide] = [1.0, 5.0].map(|variance| spread(variance, 2.0, 4.0));
+        assert!((moderated_variance(&narrow, nothing) - 10.0 / 4.0).abs() < 1e-12);
+        assert_eq!(moderated_variance(&wide, nothing), 5.0);
 
         // Others may tell more than the turns do.
         let of_others = Prior { variance: 9.0, freedom: 8.0 };
-        assert_eq!(moderated_variance(of_others, 4.0, 1.0, 2.0), of_others.moderate(1.0, 2.0));
+        assert_eq!(moderated_variance(&narrow, of_others), of_others.moderate(1.0, 2.0));
     }
 
     #[test]
     fn turns_give_no_weight_to_other_steps_that_are_not_alike() {
         let noisy_others = Prior { variance: 100.0, freedom: 0.5 };
-        let moderated = |own: f64| moderated_variance(noisy_others, 1.0, own, 9.0);
+        let moderated = |own: f64| moderated_variance(&spread(own, 9.0, 1.0), noisy_others);
 
         // By hand: (0.5 x 100 + 9) / 9.5, whether repeats agree a little better than turns or not.
         assert!((moderated(1.0) - 59.0 / 9.5).abs() < 1e-12);
@@ -184,7 +185,7 @@ mod tests {
 
         // Others that lend next to nothing leave the weight of turns: (2 x 1 + 9 x 0.2) / 11.
         let far_others = Prior { freedom: 0.001, ..noisy_others };
-        let lucky = moderated_variance(far_others, 1.0, 0.2, 9.0);
+        let lucky = moderated_variance(&spread(0.2, 9.0, 1.0), far_others);
         assert!((lucky - 3.8 / 11.0).abs() < 1e-12);
     }
 
