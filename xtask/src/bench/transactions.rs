@@ -3,7 +3,7 @@
 //! MariaDB by TCP, which is all that go-tpc can use. CPU time is that of the whole client process
 //! while it measures.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -37,12 +37,13 @@ pub fn run(setup: &Setup) -> Result<bool> {
     if cases.is_empty() {
         return Ok(passed);
     }
-    match go_tpc(&setup.workspace) {
+    match find_go_tpc(&setup.workspace) {
         Ok(program) => {
             let mariadb = Server::mysql_by_tcp(setup)?;
+            let go_tpc = GoTpc::at(&program, &mariadb.url)?;
             for Case { title, connections } in cases {
                 println!("{title}");
-                passed &= orders(setup, &mariadb, &program, connections)?;
+                passed &= orders(setup, &mariadb, &go_tpc, connections)?;
             }
         }
         Err(error) => println!("orders: not measured, without go-tpc: {error:#}"),
@@ -98,53 +99,67 @@ fn tpcb(setup: &Setup, server: &Server, connections: u32) -> Result<bool> {
 }
 
 /// Compares new orders of `orders`, each time on new tables, with those of go-tpc, whose tables are
-/// loaded once. They have a database of their own, because they have the same names.
-fn orders(setup: &Setup, server: &Server, program: &PathBuf, connections: u32) -> Result<bool> {
+/// loaded once.
+fn orders(setup: &Setup, server: &Server, go_tpc: &GoTpc<'_>, connections: u32) -> Result<bool> {
     let seconds = setup.seconds;
-    let [user, host, port] = parts_of(&server.url)?;
-    let go_tpc = |action: &str| -> Command {
-        let mut command = Command::new(program);
-        command.args(["tpcc", "--driver", "mysql", "--user", user, "--password", PASSWORD]);
-        command.args(["--host", host, "--port", port, "--db", "go_tpc"]);
-        command.args(["--warehouses", &WAREHOUSES.to_string()]);
-        command.args(action.split(' '));
-        command
-    };
-
-    // Without the checks, as MariaDB does not finish that of condition 10.
-    output(&mut go_tpc(&format!("prepare --no-check --threads {WAREHOUSES}")))?;
+    let keys = format!("use = \"orders\"\nscale = {WAREHOUSES}\nhome = \"all\"\nwarmup = \"0s\"");
+    let plan = plan(server, connections, &keys, seconds);
 
     let ours = || {
-        let keys =
-            format!("use = \"orders\"\nscale = {WAREHOUSES}\nhome = \"all\"\nwarmup = \"0s\"");
-        let step = Run::of(setup, &plan(server, connections, &keys, seconds))?.step("orders")?;
+        let step = Run::of(setup, &plan)?.step("orders")?;
         sample(&step, number(&step, "/ops/new_order/ok")?)
     };
-    let peer = || -> Result<Sample> {
-        let limits = format!("run --threads {connections} --time {seconds}s");
-        let finished = finish(go_tpc(&limits))?;
-        let elapsed = finished.number("[Summary] NEW_ORDER - Takes(s):")?;
-        let op_count = finished.number("tpmC:")? * elapsed / 60.0;
-        Ok(finished.sample_within(op_count, elapsed))
-    };
+    let peer = || go_tpc.new_orders(connections, seconds);
 
+    // Without the checks, as MariaDB does not finish that of condition 10.
+    output(&mut go_tpc.command(&format!("prepare --no-check --threads {WAREHOUSES}")))?;
     let bounds = [(CPU, Bound::AtMost(0.6)), (THROUGHPUT, Bound::AtLeast(1.0))];
     let passed = pair(setup.round_count, ("assay", &ours), ("go-tpc", &peer), &bounds)?;
-    output(&mut go_tpc("cleanup"))?;
+    output(&mut go_tpc.command("cleanup"))?;
     Ok(passed)
 }
 
-/// Returns the user, host and port of the URL of a server on a port.
-fn parts_of(url: &str) -> Result<[&str; 3]> {
-    let parts = || {
-        let (_, account) = url.split_once("://")?;
-        let (account, place) = account.split_once('@')?;
-        let (user, _) = account.split_once(':')?;
-        let (host, place) = place.split_once(':')?;
-        let (port, _) = place.split_once('/')?;
-        Some([user, host, port])
-    };
-    parts().with_context(|| format!("no server on a port: `{url}`"))
+/// The program go-tpc, and the server that it loads. Its tables have a database of their own, because
+/// they have the names of Assay's.
+struct GoTpc<'a> {
+    program: &'a Path,
+    user: &'a str,
+    host: &'a str,
+    port: &'a str,
+}
+
+impl<'a> GoTpc<'a> {
+    /// Returns go-tpc for the server at a URL with a port.
+    fn at(program: &'a Path, url: &'a str) -> Result<Self> {
+        let parsed = || {
+            let (_, rest) = url.split_once("://")?;
+            let (account, place) = rest.split_once('@')?;
+            let (user, _) = account.split_once(':')?;
+            let (host, rest) = place.split_once(':')?;
+            let (port, _) = rest.split_once('/')?;
+            Some(Self { program, user, host, port })
+        };
+        parsed().with_context(|| format!("no server on a port: `{url}`"))
+    }
+
+    /// Returns the command for an action, which is given with its options.
+    fn command(&self, action: &str) -> Command {
+        let mut command = Command::new(self.program);
+        command.args(["tpcc", "--driver", "mysql", "--user", self.user, "--password", PASSWORD]);
+        command.args(["--host", self.host, "--port", self.port, "--db", "go_tpc"]);
+        command.args(["--warehouses", &WAREHOUSES.to_string()]);
+        command.args(action.split(' '));
+        command
+    }
+
+    /// Runs the transactions for some seconds, and counts new orders.
+    fn new_orders(&self, connections: u32, seconds: usize) -> Result<Sample> {
+        let action = format!("run --threads {connections} --time {seconds}s");
+        let finished = finish(self.command(&action))?;
+        let elapsed = finished.number("[Summary] NEW_ORDER - Takes(s):")?;
+        let op_count = finished.number("tpmC:")? * elapsed / 60.0;
+        Ok(finished.sample_within(op_count, elapsed))
+    }
 }
 
 /// Returns a plan that loads the tables of a script into the server and runs its test.
@@ -164,8 +179,8 @@ url = {:?}
     )
 }
 
-/// Returns the program go-tpc: that in PATH, or one that Go builds in the workspace's target.
-fn go_tpc(workspace: &Workspace) -> Result<PathBuf> {
+/// Finds the program go-tpc: that in PATH, or one that Go builds in the workspace's target.
+fn find_go_tpc(workspace: &Workspace) -> Result<PathBuf> {
     let found = output(Command::new("sh").args(["-c", "command -v go-tpc || true"]))?;
     if !found.trim().is_empty() {
         return Ok(PathBuf::from(found.trim()));
