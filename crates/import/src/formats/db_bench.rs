@@ -28,10 +28,57 @@ const KINDS: [(&str, StepKind, &str, OpRole); 13] = [
     ("", StepKind::Query, "get", OpRole::Get),
 ];
 
-/// Returns the number of keys that were found: `816230` of `(816230 of 1000000 found)`.
-fn hits_in(rest: &str) -> Option<&str> {
-    let (_, in_brackets) = rest.split_once('(')?;
-    in_brackets.split(' ').next()
+/// The most bytes of the name of a benchmark.
+const NAME_BYTES_MAX: usize = 59;
+
+/// A line with a result: `readrandom : 8.033 micros/op 124488 ops/sec 10.0 seconds 1244880 operations; 16.1
+/// MB/s (1000000 of 1000000 found)`, of which older versions lack the middle.
+struct ResultLine<'t> {
+    name: &'t str,
+    /// The text after the name.
+    rest: &'t str,
+    micros: &'t str,
+    rate: &'t str,
+}
+
+impl<'t> ResultLine<'t> {
+    /// Returns the parts of a line; `None` if it has no result.
+    fn of(text: &'t str) -> Option<Self> {
+        let (name, rest) = text.split_once(':')?;
+        let micros = number_before(rest, "micros/op")?;
+        let rate = number_before(rest, "ops/sec")?;
+        Some(Self { name: name.trim(), rest, micros, rate })
+    }
+
+    fn has_valid_name(&self) -> bool {
+        let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-[]. ".contains(&byte);
+        (1..=NAME_BYTES_MAX).contains(&self.name.len()) && self.name.bytes().all(is_of_name)
+    }
+
+    /// Returns the number before a unit, if the line has it.
+    fn number(&self, unit: &str) -> Option<&'t str> {
+        number_before(self.rest, unit)
+    }
+
+    /// Returns the number of keys that were looked for: `1000000` of `(816230 of 1000000 found)`.
+    fn tried(&self) -> Option<&'t str> {
+        let (_, tried) = self.rest.split_once("of ")?;
+        tried.split(' ').next()
+    }
+
+    /// Returns the number of keys that were found: `816230` of `(816230 of 1000000 found)`.
+    fn hits(&self) -> Option<&'t str> {
+        self.tried()?;
+        let (_, in_brackets) = self.rest.split_once('(')?;
+        in_brackets.split(' ').next()
+    }
+}
+
+/// Returns the word before that of a unit.
+fn number_before<'t>(text: &'t str, unit: &str) -> Option<&'t str> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let at = words.iter().position(|word| word.trim_end_matches(';') == unit)?;
+    words.get(at.checked_sub(1)?).copied()
 }
 
 /// Returns the kind of a benchmark, its operation, and the role of that.
@@ -58,75 +105,50 @@ pub(crate) struct DbBenchReader {
 }
 
 impl DbBenchReader {
-    /// Reads `readrandom : 8.033 micros/op 124488 ops/sec 10.0 seconds 1244880 operations; 16.1
-    /// MB/s (1000000 of 1000000 found)`, of which older versions lack the middle.
+    /// Reads a line with a result. Returns false if it has none.
     fn result(&mut self, line: &Line<'_>) -> Result<bool, Refusal> {
-        let Some((name, rest)) = line.text.split_once(':') else {
+        let Some(printed) = ResultLine::of(line.text) else {
             return Ok(false);
         };
-        let words: Vec<&str> = rest.split_whitespace().collect();
-        let before = |unit: &str| {
-            let at = words.iter().position(|word| word.trim_end_matches(';') == unit)?;
-            words.get(at.checked_sub(1)?).copied()
-        };
-        let (Some(micros), Some(rate)) = (before("micros/op"), before("ops/sec")) else {
-            return Ok(false);
-        };
-
-        let name = name.trim();
         let number = line.number;
-        let is_name = !name.is_empty()
-            && name.len() < 60
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-[]. ".contains(&byte));
-        if !is_name {
+        if !printed.has_valid_name() {
             return Err(Refusal::at(number, "a result has no name of a benchmark"));
         }
+        let micros = measure(printed.micros, "micros/op", number)?;
+        let rate = measure(printed.rate, "ops/sec", number)?;
 
-        let micros = measure(micros, "micros/op", number)?;
-        let rate = measure(rate, "ops/sec", number)?;
-
-        let (kind, op, role) = kind_of(name);
+        let (kind, op, role) = kind_of(printed.name);
         let mut outcome = StepResult::of(kind, op, role);
-        outcome.step = Some(self.next_name(name));
+        outcome.step = Some(self.next_name(printed.name));
         outcome.line = number;
 
-        // Older versions print neither operations nor seconds, but `(816230 of 1000000 found)`.
-        let tried = rest.split_once("of ").and_then(|(_, tried)| tried.split(' ').next());
-        let operations = match (before("operations"), tried) {
-            (Some(operations), _) => Some(count(operations, "operations", number)?),
-            (None, Some(tried)) => count(tried, "operations", number).ok(),
-            (None, None) => self.entries.filter(|_| kind == StepKind::Load),
-        };
-        let seconds = match before("seconds") {
+        // How much it did, and how long that took. Older versions print neither of the two.
+        let operations = self.operations(&printed, kind, number)?;
+        let seconds = match printed.number("seconds") {
             Some(seconds) => Some(measure(seconds, "seconds", number)?),
             None => operations.filter(|_| rate > 0.0).map(|operations| operations as f64 / rate),
         };
-
-        match (operations, seconds) {
-            (Some(operations), Some(seconds)) if seconds > 0.0 => {
-                outcome.elapsed_ns = seconds_to_ns(seconds, "the time", number)?;
-                outcome.count_ok(op, role, operations, operations);
-                self.check_rate(name, rate, operations, seconds, number);
-            }
-            _ => {}
-        }
-        outcome.printed_rate = Some(rate);
-
-        if tried.is_some()
-            && let Some(hits) = hits_in(rest)
+        if let (Some(operations), Some(seconds)) = (operations, seconds)
+            && seconds > 0.0
         {
+            outcome.elapsed_ns = seconds_to_ns(seconds, "the time", number)?;
+            outcome.count_ok(op, role, operations, operations);
+            self.check_rate(printed.name, rate, operations, seconds, number);
+        }
+
+        if let Some(hits) = printed.hits() {
             let hits = count(hits, "found", number)? as f64;
             outcome.counters.push(Counter::gauge("found_count", hits));
         }
 
         // The printed rate is the one that people know, and is whole.
-        let name = if kind == StepKind::Load { "ips" } else { "qps" };
-        outcome.metrics.insert(name.to_owned(), rate);
+        let throughput = if kind == StepKind::Load { "ips" } else { "qps" };
+        outcome.printed_rate = Some(rate);
+        outcome.metrics.insert(throughput.to_owned(), rate);
         outcome.metrics.insert("o/s".to_owned(), rate);
         outcome.metrics.insert("usec_op".to_owned(), micros);
-        if let Some(rate) = before("MB/s") {
-            let mb = measure(rate, "MB/s", number)?;
-            outcome.metrics.insert("mb_sec".to_owned(), mb);
+        if let Some(mb_rate) = printed.number("MB/s") {
+            outcome.metrics.insert("mb_sec".to_owned(), measure(mb_rate, "MB/s", number)?);
         }
         outcome.set_time_us(op, "mean", micros);
 
@@ -134,6 +156,24 @@ impl DbBenchReader {
         self.running = None;
         self.is_db_bench = true;
         Ok(true)
+    }
+
+    /// Returns the number of operations of a result, as far as it is known: where it is not printed,
+    /// the number of keys that were looked for, or for a load, the keys of the database.
+    fn operations(
+        &self,
+        printed: &ResultLine<'_>,
+        kind: StepKind,
+        line: u64,
+    ) -> Result<Option<u64>, Refusal> {
+        if let Some(operations) = printed.number("operations") {
+            return count(operations, "operations", line).map(Some);
+        }
+
+        Ok(match printed.tried() {
+            Some(tried) => count(tried, "operations", line).ok(),
+            None => self.entries.filter(|_| kind == StepKind::Load),
+        })
     }
 
     fn next_name(&mut self, name: &str) -> String {

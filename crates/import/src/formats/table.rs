@@ -4,7 +4,7 @@
 mod by_column;
 mod names;
 
-use record::{Counter, StepKind};
+use record::{Counter, OpRole, StepKind};
 use words::METRICS;
 
 use super::db_bench::kind_of;
@@ -79,37 +79,15 @@ impl TableReader {
             return Err(Refusal::at(number, text));
         }
 
-        let column = |names: &[&str]| {
-            let at = self.header.iter().position(|name| names.contains(&name.as_str()))?;
-            Some(cells[at].to_owned()).filter(|cell| !cell.is_empty())
-        };
-        let version = column(&[VERSION]);
-        // A version has dots, which separate build and config in names of targets.
-        let versioned = version.as_ref().map(|version| format!("v{}", version.replace('.', "_")));
-        let target = versioned.or_else(|| column(&TARGET_COLUMNS).map(|name| target_of(&name)));
-        let test = column(&STEP_COLUMNS);
-        let is_db_bench = test.is_some();
-        let step = test.or_else(|| self.step.clone());
-        let (kind, main, role) = if is_db_bench {
-            kind_of(step.as_deref().unwrap_or_default())
-        } else {
-            (StepKind::Query, "query", record::OpRole::Query)
-        };
-
-        let mut outcome = StepResult::of(kind, main, role);
-        (outcome.target, outcome.clients, outcome.line) = (target, self.clients, number);
-        outcome.is_of_table = true;
-        outcome.engine_version = version;
+        let labels = Labels::of(&self.header, &cells);
+        let is_db_bench = labels.test.is_some();
+        let mut outcome = self.empty_result(labels, number);
         if is_db_bench {
             self.tool = Some("db_bench".to_owned());
-            outcome.clients = step.as_deref().and_then(threads_in).or(self.clients);
         }
 
         for (name, cell) in self.header.iter().zip(&cells) {
-            let is_label = TARGET_COLUMNS.contains(&name.as_str())
-                || STEP_COLUMNS.contains(&name.as_str())
-                || OTHER_COLUMNS.contains(&name.as_str());
-            if is_label || cell.is_empty() || *cell == "NA" {
+            if is_label(name) || cell.is_empty() || *cell == "NA" {
                 continue;
             }
             if name == "ops_sec" && *cell == "failed" {
@@ -119,15 +97,64 @@ impl TableReader {
             add_value(&mut outcome, name, cell, is_db_bench, number)?;
         }
 
-        let inserts = outcome.metrics.get("qps").is_some_and(|qps| *qps == 0.0);
-        if !is_db_bench && inserts && outcome.metrics.contains_key("ips") {
+        // Steps of the Insert Benchmark have no name here; those that query nothing only insert.
+        let queries_nothing = outcome.metrics.get("qps").is_some_and(|qps| *qps == 0.0);
+        if !is_db_bench && queries_nothing && outcome.metrics.contains_key("ips") {
             outcome.kind = StepKind::Load;
-            (outcome.main, outcome.role) = ("insert".to_owned(), record::OpRole::Insert);
+            (outcome.main, outcome.role) = ("insert".to_owned(), OpRole::Insert);
         }
-        outcome.step = step;
+
         self.results.push(outcome);
         Ok(())
     }
+
+    /// Returns the result of a row with these labels, without its values.
+    fn empty_result(&self, labels: Labels, line: u64) -> StepResult {
+        let (kind, main, role) = match &labels.test {
+            Some(test) => kind_of(test),
+            None => (StepKind::Query, "query", OpRole::Query),
+        };
+
+        let mut outcome = StepResult::of(kind, main, role);
+        outcome.line = line;
+        outcome.is_of_table = true;
+        outcome.target = labels.target;
+        outcome.engine_version = labels.version;
+        outcome.clients = labels.test.as_deref().and_then(threads_in).or(self.clients);
+        outcome.step = labels.test.or_else(|| self.step.clone());
+        outcome
+    }
+}
+
+/// The cells of a row that say what it is about.
+struct Labels {
+    version: Option<String>,
+    target: Option<String>,
+    /// The test of db_bench; `None` in tables of the Insert Benchmark.
+    test: Option<String>,
+}
+
+impl Labels {
+    fn of(header: &[String], cells: &[&str]) -> Self {
+        let column = |names: &[&str]| {
+            let at = header.iter().position(|name| names.contains(&name.as_str()))?;
+            Some(cells[at].to_owned()).filter(|cell| !cell.is_empty())
+        };
+
+        let version = column(&[VERSION]);
+        let target = match &version {
+            // A version has dots, which separate build and config in names of targets.
+            Some(version) => Some(format!("v{}", version.replace('.', "_"))),
+            None => column(&TARGET_COLUMNS).map(|name| target_of(&name)),
+        };
+        Self { version, target, test: column(&STEP_COLUMNS) }
+    }
+}
+
+/// Returns whether a column has no values.
+fn is_label(column: &str) -> bool {
+    let labels = [&TARGET_COLUMNS[..], &STEP_COLUMNS, &OTHER_COLUMNS];
+    labels.iter().any(|columns| columns.contains(&column))
 }
 
 /// Adds the value of a column.

@@ -78,30 +78,41 @@ pub fn rates(table: &Table<'_>) -> Vec<Cell> {
     let mut cells = Vec::new();
     for block in grid::blocks(table.text) {
         for row in &block.rows {
-            let values = row.cells.iter().filter(|cell| cell.parse::<f64>().is_ok());
-            let count = values.clone().count();
-            for (column, printed) in values.enumerate() {
-                let (target, name) = match targets.get(column) {
-                    Some(target) => (target, &row.label),
-                    None => (&row.label, &block.name),
-                };
-                let place = step_of(name);
-                let by_column = targets.is_empty() && count > 1;
-                let numbered = u32::try_from(column + 1).ok().filter(|_| by_column);
-                let wanted = Wanted {
-                    target: Some(&target_of(target)),
-                    step: &place.step,
-                    clients: place.clients.or(numbered),
-                    variant: table.with("variant"),
-                    run: table.with("run"),
-                };
-                let found = table.raw.find(&wanted);
-                let rate =
-                    found.and_then(|(found, outcome)| rate(table, &place.step, found, outcome));
-                let at = format!("{} of {target}, column {}", place.step, column + 1);
-                cells.push(Cell::new(at, printed, rate.map(|rate| format!("{rate:.0}"))));
-            }
+            cells.extend(rates_of_row(table, &targets, &block.name, row));
         }
+    }
+    cells
+}
+
+/// Returns the rates of a row. `targets` are those of the columns; without them, the row is that of a
+/// target in the block of a test.
+fn rates_of_row(table: &Table<'_>, targets: &[String], block: &str, row: &Row) -> Vec<Cell> {
+    let mut values: Vec<&String> = row.cells.iter().collect();
+    values.retain(|value| value.parse::<f64>().is_ok());
+    // The numbers of clients are 1, 2, 3 and so on.
+    let is_by_clients = targets.is_empty() && values.len() > 1;
+
+    let mut cells = Vec::new();
+    for (column, printed) in values.into_iter().enumerate() {
+        let (target, test) = match targets.get(column) {
+            Some(target) => (target.as_str(), row.label.as_str()),
+            None => (row.label.as_str(), block),
+        };
+        let place = step_of(test);
+        let number = column + 1;
+
+        let wanted = Wanted {
+            target: Some(&target_of(target)),
+            step: &place.step,
+            clients: place.clients.or(is_by_clients.then_some(number as u32)),
+            variant: table.with("variant"),
+            run: table.with("run"),
+        };
+        let found = table.raw.find(&wanted);
+        let rate = found.and_then(|(found, outcome)| rate(table, &place.step, found, outcome));
+
+        let at = format!("{} of {target}, column {number}", place.step);
+        cells.push(Cell::new(at, printed, rate.map(|rate| format!("{rate:.0}"))));
     }
     cells
 }
