@@ -123,6 +123,8 @@ struct Unpacked {
     downloads: Option<PathBuf>,
 }
 
+/// Unpacks what a spec stands for into the folder `partial`, and adds it to the store. If the store has
+/// the same files already, returns the build that has them.
 fn install(
     store: &Store,
     lock: &Lock,
@@ -142,29 +144,13 @@ fn install(
         }
     };
 
+    let folder = UnpackedFolder::of(partial)?;
+    let programs = folder.programs(&unpacked.place)?;
     let (place, version) = (unpacked.place, unpacked.version);
     let name = match name {
         Some(name) => name.to_owned(),
         None => format!("{}-{}{}", version.product, version.number, unpacked.suffix),
     };
-
-    // Programs were found with or without links in the path of the folder.
-    let canonical = fs_err::canonicalize(partial)?;
-    let relative = |path: &Path| {
-        let stripped = path.strip_prefix(&canonical).or_else(|_| path.strip_prefix(partial));
-        stripped.unwrap_or(path).to_path_buf()
-    };
-
-    let mut programs = Vec::new();
-    for program in place.programs.iter().filter(|program| program.is_file()) {
-        // `program` may be a link to the script, which was put in the place of the real program.
-        let moved = own_libc::moved_program(&fs_err::canonicalize(program)?);
-        for file in [&moved, program] {
-            if file.is_file() {
-                programs.push(Program::read(partial, relative(file))?);
-            }
-        }
-    }
 
     let manifest = Manifest {
         format: FORMAT,
@@ -175,7 +161,7 @@ fn install(
         version_text: version.text,
         spec: spec_text,
         fetched_unix_s: unix_now_s(),
-        path: relative(&place.path),
+        path: folder.relative(&place.path),
         compiled: unpacked.compiled,
         made: None,
         artifacts: unpacked.artifacts,
@@ -194,6 +180,41 @@ fn install(
     let build = store.finish(lock, partial, manifest)?;
     remove_downloads(unpacked.downloads);
     Ok(build)
+}
+
+/// The folder of a build that is not in the store yet.
+struct UnpackedFolder<'a> {
+    path: &'a Path,
+    /// The path without links.
+    canonical: PathBuf,
+}
+
+impl<'a> UnpackedFolder<'a> {
+    fn of(path: &'a Path) -> anyhow::Result<Self> {
+        Ok(Self { path, canonical: fs_err::canonicalize(path)? })
+    }
+
+    /// Returns a path relative to the folder; a path that is not in the folder remains as it is.
+    fn relative(&self, path: &Path) -> PathBuf {
+        // Programs were found with or without links in the path of the folder.
+        let inside = path.strip_prefix(&self.canonical).or_else(|_| path.strip_prefix(self.path));
+        inside.unwrap_or(path).to_path_buf()
+    }
+
+    /// Reads the programs of a build for its manifest.
+    fn programs(&self, build: &FoundBuild) -> anyhow::Result<Vec<Program>> {
+        let mut programs = Vec::new();
+        for program in build.programs.iter().filter(|program| program.is_file()) {
+            // `program` may be a link to the script, which was put in the place of the real program.
+            let moved = own_libc::moved_program(&fs_err::canonicalize(program)?);
+            for file in [&moved, program] {
+                if file.is_file() {
+                    programs.push(Program::read(self.path, self.relative(file))?);
+                }
+            }
+        }
+        Ok(programs)
+    }
 }
 
 /// Removes what a build in the store no longer needs. Downloads that stay only take disk space.
