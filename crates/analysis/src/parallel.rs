@@ -23,8 +23,7 @@ pub(crate) fn try_map_parallel<I: Sync, T: Send, E: Send>(
     items: &[I],
     work: impl Fn(&I) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = processors.min(THREADS_MAX).min(items.len()).max(1);
+    let threads = thread_count(items.len());
     let next = AtomicUsize::new(0);
     let worker = || work_off(items, &next, &work);
 
@@ -45,6 +44,16 @@ pub(crate) fn try_map_parallel<I: Sync, T: Send, E: Send>(
 
     done.sort_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Returns the number of threads for so many items.
+fn thread_count(item_count: usize) -> usize {
+    // To find out how many processors it may use, a process reads several files.
+    if item_count < 2 {
+        return 1;
+    }
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    processors.min(THREADS_MAX).min(item_count)
 }
 
 /// Takes items from the counter `next` until none are left, and returns the results with the items'

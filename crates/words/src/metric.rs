@@ -6,6 +6,8 @@ mod columns;
 mod formulas;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use crate::SystemCallSet;
 
@@ -391,14 +393,20 @@ pub const PUBLISHED_COUNT: usize = 21;
 /// The metric of all system calls, and with a kind of one.
 const SYSTEM_CALLS: &str = "system_calls_per_op";
 
+/// All metrics by their names, which comparisons look up for each value.
+static BY_NAME: LazyLock<BTreeMap<&'static str, &'static Metric>> =
+    LazyLock::new(|| Metric::all().map(|metric| (metric.name, metric)).collect());
+
 impl Metric {
     /// Returns the metric with this name: of [`METRICS`], [`STEP_FIGURES`] or [`OPERATION_TIMES`].
     /// Times of operations may be followed by a kind of operation, and the number of system calls
     /// by a kind of those: `response_p99:query`, `system_calls_per_op:futex`.
     pub fn named(name: &str) -> Option<&'static Self> {
-        let Some((figure, kind)) = name.split_once(':') else {
-            return Self::all().find(|metric| metric.name == name);
-        };
+        if let Some(metric) = BY_NAME.get(name) {
+            return Some(metric);
+        }
+
+        let (figure, kind) = name.split_once(':')?;
         if figure == SYSTEM_CALLS {
             let is_known = SystemCallSet::All.names().contains(&kind);
             return METRICS.iter().find(|metric| metric.name == figure && is_known);

@@ -18,6 +18,11 @@ struct OperationTime<'a> {
 
 impl<'a> OperationTime<'a> {
     fn named(name: &'a str) -> Option<Self> {
+        // Every value of every metric is asked for its time, and few are one.
+        if !name.starts_with("response_") && !name.starts_with("service_") {
+            return None;
+        }
+
         let (time, kind) = match name.split_once(':') {
             Some((time, kind)) => (time, Some(kind)),
             None => (name, None),
