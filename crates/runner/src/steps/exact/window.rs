@@ -138,13 +138,22 @@ impl Window {
     /// Asks for the turn of connection `number`, and waits for a moment if it is another's.
     pub fn take_turn(&self, number: usize) -> Turn {
         let mut state = self.state();
-        let answer = state.answer(number, self.size);
-        // The answer may have changed the phase.
-        self.moved.notify_all();
+        let answer = self.answer(&mut state, number);
+        if answer != Turn::NotYet {
+            return answer;
+        }
 
-        if answer == Turn::NotYet {
-            state = self.wait(state);
-            return state.answer(number, self.size);
+        state = self.wait(state);
+        self.answer(&mut state, number)
+    }
+
+    /// Answers a connection that asks for its turn.
+    fn answer(&self, state: &mut State, number: usize) -> Turn {
+        let phase_before = state.phase;
+        let answer = state.answer(number, self.size);
+        // Connections that woke the others by each question would never rest.
+        if state.phase != phase_before {
+            self.moved.notify_all();
         }
         answer
     }
