@@ -237,7 +237,7 @@ fn the_work_of_rocksdb_is_that_of_its_library() {
 
     let place = Place::new();
     let plan = format!(
-        "name = \"test\"\n[workload.kv]\nkeys = 2000\nkey-size = 16\nvalue-size = 100\n\
+        "name = \"test\"\n[workload.kv]\nkeys = 500\nkey-size = 16\nvalue-size = 100\n\
          read-time = \"{QUICK}\"\nread-write-time = \"{QUICK}\"\n\
          steps = [\"fillseq\", \"readrandom\", \"deleterandom\", \"mergerandom\", \"randomtransaction\"]\n\
          [build.b0]\nrocksdb = '{}'\n",
@@ -250,8 +250,8 @@ fn the_work_of_rocksdb_is_that_of_its_library() {
     // A load that a library continues in the background is counted as a whole, after its warm-up, and
     // so is any other number of operations. A step with a time ends after those of `[exact]`.
     for (step, kind, operations) in [
-        ("fillseq", "put", 1_990),
-        ("deleterandom", "delete", 190),
+        ("fillseq", "put", 490),
+        ("deleterandom", "delete", 40),
         ("mergerandom", "merge", OPERATIONS),
         ("randomtransaction", "transaction", OPERATIONS),
     ] {
@@ -268,16 +268,24 @@ fn a_resumed_run_gets_exact_cells_beside_those_that_it_has() {
     }
     let place = Place::new();
     let plan = reads() + SQLITE;
-    let run = place.run(&plan, &[]).expect_code(0).run_directory();
+    let sets = ["--set", "exact.operations=20", "--set", "exact.warmup=0"];
+    let begin = [&sets[..], &["--only", "*/*/r1"]].concat();
+    let run = place.run(&plan, &begin).expect_code(0).run_directory();
     let shown_before = Shown::read(&place, &run).json["rows"].clone();
     assert!(ExactCells::read(&run).0.is_empty());
 
-    place.assay(&["run", "--resume", run.to_str().unwrap(), "--exact"]).expect_code(0);
+    let resume = ["run", "--resume", run.to_str().unwrap(), "--exact", "--only", "*/*/x1"];
+    place.assay(&resume).expect_code(0);
     place.assert_nothing_is_left();
     let cells = ExactCells::read(&run);
-    assert_eq!(cells.0.len(), plan::EXACT_REPEATS as usize);
+    assert_eq!(cells.0.len(), 1);
     cells.assert_all_valid();
     cells.assert_is_executed("point-query", "sqlite3VdbeExec");
+
+    // The numbers of operations are those that the run began with.
+    let [work] = cells.work("point-query")[..] else { panic!("one cell has work") };
+    assert_eq!(work.operations["event"], 20);
+    assert_eq!(work.warmup_operations, 0);
 
     // The cell of time is the same, and no other was added.
     let is_of_time = |row: &&serde_json::Value| row["exact"] != true;
@@ -360,21 +368,6 @@ fn targets_whose_work_can_not_be_counted_are_named_and_have_no_exact_cells() {
         let plan = steps + &targets + &exact(2, OPERATIONS);
         let ended = place.run(&plan, &[]).expect_code(0).expect_in_stderr(&[why]);
         assert!(ExactCells::read(&ended.run_directory()).0.is_empty());
-    }
-}
-
-#[test]
-fn the_number_of_operations_can_be_set() {
-    if !callgrind_is_here_or_test_is_skipped() {
-        return;
-    }
-    let place = Place::new();
-    let more = ["--exact", "--set", "exact.operations=20", "--set", "exact.warmup=0"];
-    let plan = reads() + SQLITE + &exact(1, OPERATIONS);
-    let ended = place.run(&plan, &more).expect_code(0);
-    for work in ExactCells::read(&ended.run_directory()).work("point-query") {
-        assert_eq!(work.operations["event"], 20);
-        assert_eq!(work.warmup_operations, 0);
     }
 }
 

@@ -113,14 +113,21 @@ mod tests {
         repeats: u32,
         filters: &[&str],
     ) -> Result<Vec<String>, String> {
+        more_cells(began, MoreRepeats { repeats, is_profiled: false, is_exact: false }, filters)
+    }
+
+    /// Returns the same after these were added.
+    fn more_cells(
+        began: impl Fn(&CellRef) -> bool,
+        more: MoreRepeats,
+        filters: &[&str],
+    ) -> Result<Vec<String>, String> {
         let mut plan = plan::parse("p.toml", MATRIX, &[]).unwrap().0;
         let mut cells = references(&plan);
         cells.retain(began);
         let before = cells.clone();
         let filters: Vec<String> = filters.iter().map(|&filter| filter.to_owned()).collect();
-        let more_repeats = MoreRepeats { repeats, is_profiled: false, is_exact: false };
-        add_repeats(&mut plan, &mut cells, more_repeats, &filters)
-            .map_err(|error| error.to_string())?;
+        add_repeats(&mut plan, &mut cells, more, &filters).map_err(|error| error.to_string())?;
         assert_eq!(cells[..before.len()], before);
         // Whoever goes on later knows them by the cells alone.
         let mut later = plan::parse("p.toml", MATRIX, &[]).unwrap().0;
@@ -158,5 +165,14 @@ mod tests {
         let began = |cell: &CellRef| cell.key.repeat == 2 && cell.key.clients == 8;
         assert_eq!(more_repeats(began, 3, &["a.x"]).unwrap(), ["a.x/c8/r3", "a.x/c8/r4"]);
         assert_eq!(more_repeats(began, 1, &[]).unwrap(), [""; 0]);
+    }
+    #[test]
+    fn each_target_gets_as_many_exact_cells_as_a_plan_has_by_default() {
+        let more = MoreRepeats { repeats: 0, is_profiled: false, is_exact: true };
+        let added = more_cells(|_| true, more, &["a.x"]).unwrap();
+        assert_eq!(added, ["a.x/c1/x1", "a.x/c1/x2", "a.x/c1/x3"]);
+        assert_eq!(added.len(), plan::EXACT_REPEATS as usize);
+        let first_ones = more_cells(|_| true, more, &["*/*/x1"]).unwrap();
+        assert_eq!(first_ones, ["a.x/c1/x1", "a.y/c1/x1"]);
     }
 }
