@@ -146,10 +146,28 @@ fn expect_answer(place: &Place, ended: Ended, targets: [&str; 2]) {
     place.assert_nothing_is_left();
 }
 
+/// Changes of a plan of `versus` with which its cells are short: all else stays as it is written.
+const SHORT: [&str; 4] = [
+    "workload.insert.initial-rows=2000",
+    "workload.insert.read-write-time=\"100ms\"",
+    "workload.insert.step.\"l.i1\".time=\"100ms\"",
+    "workload.insert.step.\"l.i2\".time=\"100ms\"",
+];
+
+/// Returns arguments followed by changes of the plan, each with its option.
+fn with_sets<'a>(arguments: &[&'a str], sets: &[&'a str]) -> Vec<&'a str> {
+    let mut all = arguments.to_vec();
+    for set in sets {
+        all.extend(["--set", set]);
+    }
+    all
+}
+
 #[test]
 fn two_configs_of_sqlite_are_compared() {
     let place = Place::new();
     let args = ["versus", "sqlite", "--quick", "--config", "synchronous=off cache_size=-4000"];
+    let args = with_sets(&with_sets(&args, &SHORT), &["repeats=2"]);
     let ended = place.assay(&args).expect_code(0);
     expect_answer(&place, ended, ["sqlite.base", "sqlite.synchronous-off_cache_size--4000"]);
 }
@@ -219,19 +237,10 @@ fn two_builds_of_postgres_are_compared() {
     let other = format!("dir:{other}=other");
     let args = ["versus", "postgres", &other, "--quick", "--config", "fsync=off", "--dry-run"];
 
-    // `versus` itself runs a plan to its end on SQLite; here its plan is made smaller.
+    // `versus` itself runs a plan to its end on SQLite.
     let plan = "results/versus-builds.toml";
     place.write(plan, &assay(&args).stdout);
-    let mut args = vec!["run", plan];
-    for set in [
-        "repeats=1",
-        "workload.insert.initial-rows=2000",
-        "workload.insert.read-write-time=\"200ms\"",
-        "workload.insert.step.\"l.i1\".time=\"200ms\"",
-        "workload.insert.step.\"l.i2\".time=\"200ms\"",
-    ] {
-        args.extend(["--set", set]);
-    }
+    let args = with_sets(&with_sets(&["run", plan], &SHORT), &["repeats=1"]);
 
     expect_answer(&place, assay(&args), ["postgres.fsync-off", "other.fsync-off"]);
 }
