@@ -250,15 +250,16 @@ fn reads_from_a_replica_cost_the_replica_and_not_the_primary_and_pass_their_chec
     }
 
     let place = Place::on_disk();
-    let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\", \"qp100\"]\n\
-                 step.\"qr100\".time = \"1s\"";
-
     // Costs are the difference of two samples, and a busy machine may take one in two seconds: the
     // longer step has them.
-    let text = workload(5_000, 1_000, "4s", steps)
+    let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\", \"qp100\"]\n[workload.insert.variant.short]\n\
+                 [workload.insert.variant.long]\nstep.\"qp100\".time = \"4s\"";
+
+    let text = workload(5_000, 1_000, "1s", steps)
         + POSTGRES
         + "replicas = 2\n[config.postgres.far]\nextends = \"base\"\nreads = \"replica\"\n";
-    let run = place.run(&text, &[]).expect_code(0).run_directory();
+    let only = ["--only", "pg.base/short/*", "--only", "pg.far/long/*"];
+    let run = place.run(&text, &only).expect_code(0).run_directory();
     let shown = Shown::read(&place, &run);
     shown.assert_all_valid();
     for step in ["qr100", "qp100"] {
@@ -282,7 +283,7 @@ fn reads_from_a_replica_cost_the_replica_and_not_the_primary_and_pass_their_chec
         assert!(number(&shown.row("pg.far", "qp100")["metrics"][name]) > 0.0, "{name}");
     }
 
-    let cell = fs_err::read_to_string(run.join("cells/pg.far/c1/r1/cell.json")).unwrap();
+    let cell = fs_err::read_to_string(run.join("cells/pg.far/long/c1/r1/cell.json")).unwrap();
     assert!(cell.contains("\"reads\""), "{cell}");
     let refused = place.run(&text.replace("replicas = 2", "replicas = 0"), &[]);
     refused.expect_code(2).expect_in_stderr(&["it reads from replicas, but has none"]);
