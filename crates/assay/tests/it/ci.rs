@@ -88,7 +88,7 @@ fn run_steps(place: &Place, file: &str, event: Event) -> Vec<i32> {
     // As published, but short. A history compares runs, so that one repeat of each is enough.
     let repeats = if event == Event::Night { "repeats = 1" } else { "repeats = 2" };
     let plan = text(&root.join("docs/examples/ci-gate.toml"));
-    let plan = plan.replace("repeats = 10", repeats).replace("\"2s\"", "\"300ms\"");
+    let plan = plan.replace("repeats = 10", repeats).replace("\"2s\"", "\"100ms\"");
     let plan = plan.replace("\"50k\"", "\"5k\"").replace("\"20k\"", "\"1k\"");
     let plan = plan.replace("clients = [4]", "clients = [1]");
     place.write("benchmark.toml", &plan);
