@@ -93,9 +93,9 @@ fn value(random: &mut Random, operation: u64, number: u64) -> Vec<u8> {
         _ => 16 + random.below(200),
     };
     let mut value = operation.to_le_bytes().to_vec();
-    value.extend(number.to_le_bytes());
+    value.extend_from_slice(&number.to_le_bytes());
     while value.len() < size as usize {
-        value.extend(random.next_u64().to_le_bytes());
+        value.extend_from_slice(&random.next_u64().to_le_bytes());
     }
     value
 }
