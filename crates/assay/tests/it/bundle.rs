@@ -20,7 +20,7 @@ const README_BYTES_MAX: u64 = 60_000;
 /// disk a hundred times as often. Six repeats of a second show that on a busy machine, too.
 fn plan(place: &Place) -> String {
     let steps = "steps = [\"l.i0\", \"l.x\", \"settle\", \"qr0\", \"l.i1\", \"l.i2\"]\n\
-                 transactions = \"small\"\nstep.\"l.i1\".time = \"400ms\"";
+                 transactions = \"small\"\nstep.\"l.i1\".time = \"200ms\"";
     let data = place.join("planted-folder");
     format!(
         "repeats = 6 # planted-comment\ndata-dir = \"{}\"\n{}{SQLITE}{FULL}",
