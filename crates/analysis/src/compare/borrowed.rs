@@ -43,6 +43,8 @@ pub(super) fn moderate_spreads(comparisons: &mut [&mut UndecidedRow]) {
             let Some(spread) = draft.spread() else {
                 continue;
             };
+            let has_turns = draft.row.error_within.is_some_and(|error| error > 0.0);
+            draft.row.contradicts_turns = has_turns && spread.turn_variance == 0.0;
             if draft.lends_its_spread() {
                 lenders.push(draft);
                 spreads.push(spread);
@@ -192,7 +194,7 @@ mod tests {
     /// Of a chi-squared distribution with 4 degrees of freedom, 0.1% is below 0.0908 (Abramowitz and
     /// Stegun, table 26.8, has it for 99.9%).
     #[test]
-    fn repeats_that_agree_too_well_for_luck_tell_that_the_error_turn_variance_is_too_large() {
+    fn repeats_that_agree_too_well_for_luck_tell_that_the_error_of_turns_is_too_large() {
         assert!(!luck_explains(1.0, 0.9 * 0.0908 / 4.0, 4.0));
         assert!(luck_explains(1.0, 1.1 * 0.0908 / 4.0, 4.0));
     }

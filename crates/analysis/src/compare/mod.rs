@@ -278,6 +278,9 @@ pub struct ComparedStep {
     /// the root mean square over the repeats. `None` without turns.
     #[serde(skip)]
     pub error_within: Option<f64>,
+    /// The repeats agree too well for luck, so that the error of their turns counts for nothing.
+    #[serde(skip)]
+    pub contradicts_turns: bool,
     /// The times at which its results are looked at.
     #[serde(skip)]
     pub looks: Looks,

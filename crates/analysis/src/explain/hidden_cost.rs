@@ -98,7 +98,7 @@ fn explanation(mut steps: Vec<HiddenStep<'_>>) -> Option<Explanation<'_>> {
         caveats: caveats.collect(),
         weight: WEIGHT * most.size(),
         statement: Statement::HiddenCost(HiddenCost {
-            is_noisy: steps.iter().any(|step| step.case.compared.verdict == Verdict::TooNoisy),
+            is_noisy: case.compared.verdict == Verdict::TooNoisy,
             fsyncs,
             conflicts,
             retries,

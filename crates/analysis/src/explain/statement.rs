@@ -269,7 +269,7 @@ pub struct ChangedTime {
 pub struct HiddenCost {
     /// The largest change first, at least one.
     pub costs: Vec<ChangedCost>,
-    /// Throughput is too noisy to say in at least one of the steps.
+    /// Throughput is too noisy to say in the first of the steps; otherwise, it is equal.
     pub is_noisy: bool,
     /// The fsyncs per commit that begin or cease in the first step: they say more than CPU.
     pub fsyncs: Option<FsyncCount>,

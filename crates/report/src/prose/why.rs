@@ -98,7 +98,9 @@ fn spread(parts: &IntervalParts<'_>) -> String {
     };
 
     let share_within = (within / own).powi(2);
-    let advice = if share_within >= LONGER_STEPS_HELP {
+    let advice = if parts.row.contradicts_turns {
+        "too much, since the repeats agree too well for luck"
+    } else if share_within >= LONGER_STEPS_HELP {
         "longer steps help"
     } else {
         "more repeats help, longer steps don't"
@@ -107,18 +109,8 @@ fn spread(parts: &IntervalParts<'_>) -> String {
 }
 
 fn borrowed(parts: &IntervalParts<'_>) -> String {
-    let own = parts.row.spread.unwrap_or(parts.spread);
-    let agrees_by_luck = parts.row.error_within.is_some_and(|within| own < within);
-
     let Some(moderated) = parts.row.moderated else {
-        let mut text = "nothing: the interval rests on its own repeats".to_owned();
-        // Coarse figures, and those of machines that differ, rest on their repeats in any case.
-        let may_be_moderated =
-            parts.row.repeats_needed.is_some() && parts.row.machines.ratio_spread.is_none();
-        if agrees_by_luck && may_be_moderated {
-            text += ", which agree too well for luck: the error of its turns is too large";
-        }
-        return text;
+        return "nothing: the interval rests on its own repeats".to_owned();
     };
     if moderated.borrowed_freedom == 0.0 {
         return format!(
@@ -127,11 +119,8 @@ fn borrowed(parts: &IntervalParts<'_>) -> String {
         );
     }
 
-    let lenders = if parts.row.error_within.is_some() {
-        "its turns and the other steps"
-    } else {
-        "the other steps"
-    };
+    let has_turns = parts.row.error_within.is_some() && !parts.row.contradicts_turns;
+    let lenders = if has_turns { "its turns and the other steps" } else { "the other steps" };
 
     format!(
         "{lenders} make the spread {}, with {} degrees of freedom instead of {}",
@@ -199,45 +188,52 @@ mod tests {
 
     use super::*;
 
-    /// Returns what is said of repeats that differ by `spread`, where turns tell 2%, and other steps
-    /// lend so much freedom; `None`: the spread is that of the repeats.
-    fn said(spread: f64, borrowed_freedom: Option<f64>) -> String {
-        said_of(spread, Some(0.02), borrowed_freedom)
-    }
-
-    fn said_of(spread: f64, error_within: Option<f64>, borrowed_freedom: Option<f64>) -> String {
+    /// Returns what is said about the spread of a row, on which other steps, that lend so much
+    /// freedom, and turns had an effect; `None`: the interval rests on the repeats.
+    fn said(row: ComparedStep, borrowed_freedom: Option<f64>) -> [String; 2] {
         let moderated = borrowed_freedom.map(|borrowed_freedom| ModeratedSpread {
             spread: 0.018,
             freedom: 2.0 + borrowed_freedom,
             borrowed_freedom,
         });
-        let row = ComparedStep {
-            spread: Some(spread),
-            error_within,
-            moderated,
-            repeats_needed: Some(5),
-            ..ComparedStep::default()
-        };
-
-        borrowed(&IntervalParts {
+        let row = ComparedStep { moderated, ..row };
+        let parts = IntervalParts {
             row: &row,
             spread: 0.018,
             error: 0.01,
             standard_error_count: 4.0,
             level: 0.05,
             family: None,
-        })
+        };
+        [spread(&parts), borrowed(&parts)]
     }
 
     #[test]
     fn turns_are_named_where_they_had_a_part_in_the_spread() {
-        assert!(said(0.01, Some(0.0)).starts_with("its turns make the spread 1.80%:"));
-        assert!(said(0.03, Some(3.0)).starts_with("its turns and the other steps make the spread"));
+        let without_turns = ComparedStep { spread: Some(0.03), ..ComparedStep::default() };
+        let in_turns = ComparedStep { error_within: Some(0.02), ..without_turns.clone() };
+        let by_luck = ComparedStep { spread: Some(0.01), ..in_turns.clone() };
+        let contradicted =
+            ComparedStep { spread: Some(0.001), contradicts_turns: true, ..in_turns.clone() };
+
+        let [_, lent] = said(by_luck, Some(0.0));
+        assert!(lent.starts_with("its turns make the spread 1.80%:"), "{lent}");
+        let [advice, lent] = said(in_turns.clone(), Some(3.0));
+        assert!(lent.starts_with("its turns and the other steps make the spread"), "{lent}");
         assert!(
-            said_of(0.03, None, Some(3.0))
-                .starts_with("the other steps make the spread 1.80%, with 5.0")
+            advice.ends_with("explain 2.00%: more repeats help, longer steps don't"),
+            "{advice}"
         );
-        assert!(said(0.001, None).ends_with("the error of its turns is too large"));
-        assert!(said(0.03, None).ends_with("rests on its own repeats"));
+        let [_, lent] = said(without_turns, Some(3.0));
+        assert!(lent.starts_with("the other steps make the spread 1.80%, with 5.0"), "{lent}");
+        let [_, lent] = said(in_turns, None);
+        assert!(lent.ends_with("rests on its own repeats"), "{lent}");
+
+        let [advice, lent] = said(contradicted, Some(3.0));
+        assert!(lent.starts_with("the other steps make the spread"), "{lent}");
+        assert!(
+            advice.ends_with("too much, since the repeats agree too well for luck"),
+            "{advice}"
+        );
     }
 }

@@ -166,6 +166,7 @@ mod tests {
         assert_eq!(more_repeats(began, 3, &["a.x"]).unwrap(), ["a.x/c8/r3", "a.x/c8/r4"]);
         assert_eq!(more_repeats(began, 1, &[]).unwrap(), [""; 0]);
     }
+
     #[test]
     fn each_target_gets_as_many_exact_cells_as_a_plan_has_by_default() {
         let more = MoreRepeats { repeats: 0, is_profiled: false, is_exact: true };
