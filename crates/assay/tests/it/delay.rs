@@ -115,7 +115,7 @@ struct Delays {
 fn measure(url: &str) -> Delays {
     let place = Place::new();
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
-    let workload = workload(600, 200, "2s", steps);
+    let workload = workload(600, 200, "1s", steps);
     let plan = format!("clients = [2]\n{workload}[build.theirs]\nurl = \"{url}\"\n");
 
     ranks::run(&place, &plan, 2).expect_code(0);
