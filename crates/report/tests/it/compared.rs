@@ -140,6 +140,7 @@ fn row(
         }),
         reasons: Vec::new(),
         error_within: None,
+        contradicts_turns: false,
         looks: Looks::Once,
     }
 }
