@@ -160,7 +160,11 @@ impl<C: Clock> Worker<'_, C> {
             }
 
             let sent_ns = self.elapsed_ns();
-            if due_ns.is_some() && self.is_over(sent_ns) {
+            // `is_over` here, or a name for the last condition below, makes an operation of the null
+            // engine 4% slower.
+            if let (Some(_), Some(deadline_ns)) = (due_ns, self.deadline_ns)
+                && sent_ns >= deadline_ns
+            {
                 // It was due in time, and the worker is late: the operation counts as skipped.
                 was_late = true;
                 break;
@@ -181,8 +185,7 @@ impl<C: Clock> Worker<'_, C> {
 
             let can_continue = self.count(kind, result, OpTimes { due_ns, sent_ns, done_ns });
             // With a schedule, the time at which the next operation is due decides instead.
-            let is_last = due_ns.is_none() && self.is_over(done_ns);
-            if is_last || !can_continue {
+            if !can_continue || due_ns.is_none() && self.is_over(done_ns) {
                 break;
             }
         }
