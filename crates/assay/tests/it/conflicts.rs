@@ -8,7 +8,8 @@ use crate::place::{POSTGRES, Place};
 use crate::postgres_is_here_or_test_is_skipped;
 
 /// Four sessions sum up rows and change one of them. Where transactions are serializable, many of them
-/// fail, whichever session comes first.
+/// fail, whichever session comes first. They overlap even where they rarely get a processor, since each
+/// sleeps before its change.
 const PLAN: &str = "
     name = 'test'
     clients = [4]
@@ -29,6 +30,7 @@ const PLAN: &str = "
         let changed = uniform(1, 100);
         let sum = select sum(balance) from account where id between {first} and {first + 20};
         let balance = select balance from account where id = {changed};
+        select pg_sleep(0.002);
         update account set balance = balance + 1 where id = {changed};
     }
     '''
