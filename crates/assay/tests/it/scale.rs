@@ -99,7 +99,7 @@ fn most_memory_kib(process: u32) -> Option<u64> {
 
 /// Runs a step of several seconds, and compares the memory of its parts.
 pub(crate) fn memory_does_not_grow(place: &Place) {
-    let plan = workload(1_000, 500, "7s", "steps = [\"l.i0\", \"l.x\", \"qr1000\"]") + NULL;
+    let plan = workload(1_000, 500, "9s", "steps = [\"l.i0\", \"l.x\", \"qr1000\"]") + NULL;
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "03-qr1000");
     let mut seen = Vec::new();
