@@ -2,7 +2,10 @@
 
 use record::{Build, CellKey, Run, Target};
 
-use super::{Incomparable, Recorded, build_differences, notes, refuse_copies, refuse_other_work};
+use super::{
+    Incomparable, Recorded, build_differences, notes, refuse_copies, refuse_other_work,
+    retain_cells,
+};
 use crate::figures::{Figures, run_label};
 use crate::settings::{Settings, Side, with_base};
 
@@ -141,13 +144,7 @@ fn keep_figures(figures: &mut Figures, pair: &[PairSide<'_>; 2]) {
         side.is_some()
     };
 
-    for rows in [&mut figures.rows, &mut figures.missing] {
-        rows.retain_mut(|row| keep(row.run, &mut row.cell));
-    }
-    figures.profiled.retain_mut(|step| keep(step.row.run, &mut step.row.cell));
-    figures.exact.retain_mut(|step| keep(step.row.run, &mut step.row.cell));
-    figures.unfinished.retain_mut(|cell| keep(cell.run, &mut cell.cell));
-    figures.begun.retain_mut(|cell| keep(cell.run, &mut cell.cell));
+    retain_cells(figures, keep);
 }
 
 /// Returns the run that printers get: that of the first side, with both targets.

@@ -2,7 +2,7 @@
 
 use record::{CellKey, Run, Target};
 
-use super::{Incomparable, Recorded, build_differences};
+use super::{Incomparable, Recorded, build_differences, retain_cells};
 use crate::figures::{ComparedSides, Figures, run_label};
 use crate::settings::{Comparison, Settings, Side, has_cells, with_base};
 
@@ -49,13 +49,7 @@ pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incompara
         is_shared
     };
 
-    for rows in [&mut figures.rows, &mut figures.missing] {
-        rows.retain_mut(|row| keep(row.run, &mut row.cell));
-    }
-    figures.profiled.retain_mut(|step| keep(step.row.run, &mut step.row.cell));
-    figures.exact.retain_mut(|step| keep(step.row.run, &mut step.row.cell));
-    figures.unfinished.retain_mut(|cell| keep(cell.run, &mut cell.cell));
-    figures.begun.retain_mut(|cell| keep(cell.run, &mut cell.cell));
+    retain_cells(figures, keep);
 
     // Targets are now runs, so the differences between the targets of one run say nothing.
     let differences = shared.iter().flat_map(|name| compare_by_run(runs, name));

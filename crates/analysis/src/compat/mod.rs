@@ -12,8 +12,11 @@ mod work;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use record::{Build, Cell, CellRef, FactDifference, Host, RecordError, Run, RunDir, Target};
+use record::{
+    Build, Cell, CellKey, CellRef, FactDifference, Host, RecordError, Run, RunDir, Target,
+};
 
+use crate::figures::Figures;
 use crate::figures::machines::HOST_ID;
 use crate::order::grouped;
 
@@ -449,4 +452,16 @@ fn notes_on_machines(runs: &[Recorded], counts: impl Fn(&str) -> bool) -> Vec<St
         format!("The machine of {runs} is not that of run 1: {what}. It may cause the differences.")
     });
     notes.collect()
+}
+
+/// Keeps the figures of the cells for which `keep` is true, given the number of their run. `keep` may give them
+/// another key.
+fn retain_cells(figures: &mut Figures, keep: impl Fn(usize, &mut CellKey) -> bool) {
+    for rows in [&mut figures.rows, &mut figures.missing] {
+        rows.retain_mut(|row| keep(row.run, &mut row.cell));
+    }
+    figures.profiled.retain_mut(|step| keep(step.row.run, &mut step.row.cell));
+    figures.exact.retain_mut(|step| keep(step.row.run, &mut step.row.cell));
+    figures.unfinished.retain_mut(|cell| keep(cell.run, &mut cell.cell));
+    figures.begun.retain_mut(|cell| keep(cell.run, &mut cell.cell));
 }
