@@ -1,6 +1,7 @@
 //! Changes of amounts in sentences.
 
 use analysis::compare::Interval;
+use analysis::counted;
 
 use super::numbers::{factor, factor_within};
 
@@ -73,7 +74,7 @@ impl AmountChange {
     }
 
     /// Returns the interval in the form of the change, the smaller change first: `18% to 30%`.
-    pub(crate) fn range(&self) -> Option<String> {
+    fn range(&self) -> Option<String> {
         let interval = self.interval?;
         let [low, high] = if self.is_multiple() {
             [interval.low, interval.high].map(|bound| interval.digits_of(bound) + "x")
@@ -84,6 +85,15 @@ impl AmountChange {
         };
 
         Some(format!("{low} to {high}"))
+    }
+
+    /// Returns the interval with the repeats that it comes from: ` (18% to 30% over 5 repeats)`; nothing
+    /// without an interval.
+    pub(crate) fn range_over(&self, repeat_count: usize) -> String {
+        match self.range() {
+            Some(range) => format!(" ({range} over {})", counted(repeat_count, "repeat")),
+            None => String::new(),
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use super::change::cpu_detail;
 use super::wording::{Wording, place};
 use crate::prose::amount::AmountChange;
 use crate::prose::numbers::{figure, list_any};
-use analysis::counted;
 use analysis::explain::Finding;
 use analysis::explain::statement::{ChangedCost, Conflict, HiddenCost, Pair};
 
@@ -53,10 +52,7 @@ fn sentences(hidden: &HiddenCost, target: &str) -> Vec<String> {
     }
 
     let change = change_of(cost);
-    let over = match change.range() {
-        Some(range) => format!(" ({range} over {})", counted(cost.repeat_count, "repeat")),
-        None => String::new(),
-    };
+    let over = change.range_over(cost.repeat_count);
     sentences.push(format!(
         "{target} uses {} CPU of the engine and its clients per {per} {} {} in {step}{over}.",
         change.text(),

@@ -4,7 +4,6 @@ use super::wording::{Wording, place};
 use super::{cause, change};
 use crate::prose::amount::AmountChange;
 use crate::prose::numbers::figure;
-use analysis::counted;
 use analysis::explain::Finding;
 use analysis::explain::statement::{ChangedTime, ResponseChange};
 
@@ -36,10 +35,7 @@ fn times_text(response: &ResponseChange) -> String {
     let leading = &response.times[0];
     let change = change_of(leading);
 
-    let over = match change.range() {
-        Some(range) => format!(" ({range} over {})", counted(case.repeat_count, "repeat")),
-        None => String::new(),
-    };
+    let over = change.range_over(case.repeat_count);
     let mut text = format!(
         "With {}, the {} per {} in {} is {} {} with {}{over}: {}",
         case.target,
