@@ -117,7 +117,7 @@ pub trait Wrapper: fmt::Debug {
     fn folder(&self) -> &str;
 
     /// Returns the words before the path of the server's program, with the tool's program first.
-    /// Its files go into `folder`.
+    /// The tool writes its files to `folder`.
     fn command(&self, folder: &Path) -> Vec<OsString>;
 }
 
