@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use analysis::bisect::{BisectOutcome, Change, ChangeEnd, Finding, Link, Search, Trial, TrialKind};
 
+use super::SECOND_TRIAL;
 use crate::model::text::terminal_text;
 
 /// A search for a change among candidates, with what is known so far.
@@ -110,15 +111,15 @@ impl BisectView {
         let answer = match end {
             ChangeEnd::Confirmed if skipped.is_empty() => {
                 format!(
-                    "{step} changed in {to}: {size} that of {from}. A second trial, with new servers and databases, confirms the change."
+                    "{step} changed in {to}: {size} that of {from}. {SECOND_TRIAL} confirms the change."
                 )
             }
             ChangeEnd::Confirmed => format!(
-                "{step} changed after {from}, in {to} or one of the {} before it that were skipped: {size}. A second trial, with new servers and databases, confirms the change.",
+                "{step} changed after {from}, in {to} or one of the {} before it that were skipped: {size}. {SECOND_TRIAL} confirms the change.",
                 skipped.len()
             ),
             ChangeEnd::NotConfirmed => format!(
-                "{step} seemed to change in {to}: {size} that of {from}. A second trial, with new servers and databases, did not confirm the change."
+                "{step} seemed to change in {to}: {size} that of {from}. {SECOND_TRIAL} did not confirm the change."
             ),
             ChangeEnd::Gradual => format!(
                 "{step} changed between {from} and {to}: {size}. No version in between changed it by as much as the threshold: the change \

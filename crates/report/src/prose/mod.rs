@@ -44,6 +44,9 @@ use analysis::counted;
 
 use crate::model::table::Table;
 
+/// The beginning of the sentence that says whether what a search found is confirmed.
+pub(crate) const SECOND_TRIAL: &str = "A second trial, with new servers and databases,";
+
 /// A statement about results, with the figures that support it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Passage {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use analysis::tune::{Contender, EndedPhase, Levels, Phase, PhaseResult, TuneOutcome};
 
+use super::SECOND_TRIAL;
 use crate::model::text::terminal_text;
 
 /// A tuning, with what is known so far.
@@ -96,13 +97,14 @@ impl TuneView {
 
         let options = self.named(levels);
         let confirmation = if matches!(outcome, TuneOutcome::Better { .. }) {
-            "A second trial, with new servers and databases, confirms it."
+            "confirms it"
         } else {
-            "A second trial, with new servers and databases, does not confirm it."
+            "does not confirm it"
         };
         let size_of_gain = size(gain);
-        let mut text =
-            format!("With {options}, {step} is {size_of_gain} of the base. {confirmation}\n");
+        let mut text = format!(
+            "With {options}, {step} is {size_of_gain} of the base. {SECOND_TRIAL} {confirmation}.\n"
+        );
 
         for contender in self.contributions(levels) {
             let name = self.level_name(contender.factor, levels[contender.factor]);
