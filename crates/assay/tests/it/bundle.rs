@@ -111,7 +111,11 @@ fn somebody_else_repeats_it_with_the_readme_alone(bundle: &Path) {
     let steps = &json["workloads"][0]["steps"];
     assert_eq!(*steps, serde_json::json!(["l.i0", "l.x", "settle", "l.i1"]));
     let resume = ["run", "--resume", run.to_str().unwrap(), "--repeats", "7"];
-    other.assay(&resume).expect_code(0).expect_in_stderr(&["\nreproduced: l.i1 of lite.full"]);
+    // After another look, the interval is wider: on a busy machine, it may be too wide to tell.
+    let ended = other.assay(&resume);
+    let judged = ["reproduced: l.i1 of lite.full against lite.base: throughput is 0."];
+    let ended = ended.expect_in_stderr(&judged);
+    assert!(!ended.stderr.contains("not reproduced"), "{ended}");
 }
 
 /// Runs the bundle with a finding that says the opposite.
