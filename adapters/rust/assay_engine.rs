@@ -254,7 +254,7 @@ pub fn table<D: Database>() -> *const Table {
 const fn table_of<D: Database>() -> Table {
     let mut durabilities = 0;
     let mut at = 0;
-    // Constants can't iterate.
+    // Constants cannot iterate.
     while at < D::DURABILITIES.len() {
         durabilities |= D::DURABILITIES[at] as u32;
         at += 1;

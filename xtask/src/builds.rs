@@ -39,7 +39,7 @@ const BUILDS: [(&str, &str); 6] = [
     ("postgres@17.2", ""),
 ];
 
-/// The folder of builds if a server's user can't enter the target directory, as in root's home.
+/// The folder of builds if a server's user cannot enter the target directory, as in root's home.
 const SHARED_FOLDER: &str = "/var/tmp/assay-test-builds";
 
 /// Fetches missing builds with the Assay that was built last. Returns the variables that name

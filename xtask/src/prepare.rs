@@ -102,7 +102,7 @@ if [ -n "$has_policy" ]; then
 fi
 # On a fresh system another apt in the background may hold the lock for a while.
 apt="apt-get -o DPkg::Lock::Timeout=300"
-# The lists that can't be updated may belong to other repositories than these packages.
+# The lists that cannot be updated may belong to other repositories than these packages.
 $apt update ||
     echo 'warning: `apt-get update` failed, see above; continuing with the existing lists' >&2
 $apt install -y --no-install-recommends "$@"
@@ -135,7 +135,7 @@ pub fn is_installed(package: &str) -> bool {
     row.is_some_and(|(_, test)| succeeds_quietly(Command::new("sh").args(["-c", test])))
 }
 
-/// Installs those of the given [`PACKAGES`] whose programs are missing. Prints why it can't, and
+/// Installs those of the given [`PACKAGES`] whose programs are missing. Prints why it cannot, and
 /// then returns false.
 pub fn ensure_installed(packages: &[&str]) -> Result<bool> {
     let is_missing = |package: &&str| !is_installed(package);
@@ -154,7 +154,7 @@ pub fn ensure_installed(packages: &[&str]) -> Result<bool> {
     Ok(missing.is_empty())
 }
 
-/// Installs Debian packages, or prints why it can't.
+/// Installs Debian packages, or prints why it cannot.
 fn install(packages: &str) -> Result<()> {
     if !succeeds_quietly(&mut typed("apt-get", "--version")) {
         eprintln!(

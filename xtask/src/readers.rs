@@ -163,7 +163,7 @@ pub const ALL: [&str; 8] = [
     TOOLS[7].name,
 ];
 
-/// Fetches missing tools, the large ones only if `all`, and prints which it can't fetch. Returns
+/// Fetches missing tools, the large ones only if `all`, and prints which it cannot fetch. Returns
 /// the variables with which tests find the tools, each with a path.
 pub fn for_tests(workspace: &Workspace, all: bool) -> Result<Vec<(&'static str, String)>> {
     let folder = workspace.target_directory()?.join("readers");
@@ -190,7 +190,7 @@ pub fn for_tests(workspace: &Workspace, all: bool) -> Result<Vec<(&'static str, 
             variables.push((tool.variable, path.display().to_string()));
         } else {
             eprintln!(
-                "warning: {} can't be fetched, see above; tests that need it are skipped",
+                "warning: {} cannot be fetched, see above; tests that need it are skipped",
                 tool.name
             );
         }

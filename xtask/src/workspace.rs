@@ -41,7 +41,7 @@ impl Workspace {
     }
 
     /// Returns a command of the cargo that runs this program. Arguments are separated by spaces,
-    /// and can't contain any.
+    /// and cannot contain any.
     pub fn cargo(&self, arguments: &str) -> Command {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = if self.is_in_background {

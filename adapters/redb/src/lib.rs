@@ -149,7 +149,7 @@ impl RedbSession {
 
 impl Session for RedbSession {
     fn write(&mut self, changes: &[Change], durability: Durability) -> Result<(), Failure> {
-        // What a view holds can't be used again.
+        // What a view holds cannot be used again.
         self.release();
         let durability = if durability == Durability::Nothing {
             redb::Durability::None

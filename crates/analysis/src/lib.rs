@@ -14,7 +14,7 @@
 //!                         └─► history  since when, over many runs
 //! ```
 //!
-//! Each module uses only those before it, so that a figure can't depend on what it is compared
+//! Each module uses only those before it, so that a figure cannot depend on what it is compared
 //! with, nor a verdict on its explanation.
 //!
 //! | module | main types |

@@ -77,7 +77,7 @@ impl Display {
         Self { mode, state: Mutex::default() }
     }
 
-    /// Prints a line without which something that the user asked for can't be used.
+    /// Prints a line without which something that the user asked for cannot be used.
     pub fn say_even_if_quiet(&self, text: &str) {
         self.suspend(|| eprint_line!("{text}"));
     }

@@ -97,7 +97,7 @@ impl SoFar {
 
     /// Reads the cells that have ended since; returns whether there are any.
     pub fn refresh(&mut self) -> bool {
-        // A record that can't be read ends the run elsewhere, with its error.
+        // A record that cannot be read ends the run elsewhere, with its error.
         let Ok(ended) = self.read_ended() else {
             return false;
         };

@@ -19,7 +19,7 @@ pub struct Elf {
 
 impl Elf {
     /// Reads a file's header. Returns `None` when it is not a 64-bit little-endian ELF file, or
-    /// can't be read.
+    /// cannot be read.
     pub fn read(path: &Path) -> Option<Self> {
         let data = ReadCache::new(fs_err::File::open(path).ok()?);
         let header = FileHeader64::<LittleEndian>::parse(&data).ok()?;

@@ -26,7 +26,7 @@ const FILE_HASHES: &str = "files.sha256";
 /// The prefix of folders that are being filled or removed.
 const PARTIAL: &str = ".partial-";
 
-/// The folder of what root keeps. It is not in root's home, which the users that run servers can't
+/// The folder of what root keeps. It is not in root's home, which the users that run servers cannot
 /// enter.
 const ROOT_DATA: &str = "/var/lib/assay";
 
@@ -248,7 +248,7 @@ impl Store {
         Ok(Lock { _file: file })
     }
 
-    /// Returns all builds, sorted by name, each with the error if its manifest can't be read.
+    /// Returns all builds, sorted by name, each with the error if its manifest cannot be read.
     pub fn list(&self) -> anyhow::Result<Vec<(String, anyhow::Result<Build>)>> {
         let entries = match fs_err::read_dir(&self.root) {
             Ok(entries) => entries,

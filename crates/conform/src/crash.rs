@@ -169,7 +169,7 @@ pub(crate) fn write(
     print_line(&serde_json::to_string(&verdict)?)
 }
 
-/// Writes operations until the process is killed. Returns only why the adapter can't be tested.
+/// Writes operations until the process is killed. Returns only why the adapter cannot be tested.
 fn write_on(place: &DatabasePlace, durability: Durability, from: u64) -> anyhow::Result<Verdict> {
     if !claims(&place.library, durability) {
         let what = format!("the adapter does not claim the durability `{}`", durability.name());

@@ -31,12 +31,12 @@ pub(crate) fn write(
         match value {
             Some(value) if has_batches => session.batch_put(key, value),
             None if has_batches => session.batch_delete(key),
-            Some(value) => session.put(key, value).context("an entry can't be written")?,
-            None => session.delete(key).context("a key can't be removed")?,
+            Some(value) => session.put(key, value).context("an entry cannot be written")?,
+            None => session.delete(key).context("a key cannot be removed")?,
         }
     }
     if has_batches {
-        session.write_batch().context("a batch can't be written")?;
+        session.write_batch().context("a batch cannot be written")?;
     }
     Ok(())
 }
@@ -94,11 +94,11 @@ pub(crate) fn deletes(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let mut entries = fill(place, &database)?;
     let mut session = connect(&database)?;
 
-    session.delete(b"no such key").context("a missing key can't be removed")?;
+    session.delete(b"no such key").context("a missing key cannot be removed")?;
     for number in (0..KEY_COUNT).step_by(3) {
         let key = key(number);
         for _ in 0..2 {
-            session.delete(&key).with_context(|| format!("{} can't be removed", shown(&key)))?;
+            session.delete(&key).with_context(|| format!("{} cannot be removed", shown(&key)))?;
         }
         if value_of(&mut session, &key)?.is_some() {
             return Ok(Verdict::failed(format!("the removed key {} is still there", shown(&key))));
@@ -119,7 +119,7 @@ pub(crate) fn sizes(place: &DatabasePlace) -> anyhow::Result<Verdict> {
         let mut bytes = |size| (0..size).map(|_| random.next_u64() as u8).collect::<Vec<u8>>();
         let (key, value) = (bytes(key_size), bytes(value_size));
         session.put(&key, &value).with_context(|| {
-            format!("a key of {key_size} bytes with a value of {value_size} can't be written")
+            format!("a key of {key_size} bytes with a value of {value_size} cannot be written")
         })?;
         let Some(found) = value_of(&mut session, &key)? else {
             let why = format!("the key of {key_size} bytes with {value_size} is missing");
@@ -222,7 +222,7 @@ pub(crate) fn batches(place: &DatabasePlace) -> anyhow::Result<Verdict> {
 pub(crate) fn several(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     if database.lacks().reads_of_several {
-        return Ok(Verdict::NotApplicable("the adapter can't read several keys at once".into()));
+        return Ok(Verdict::NotApplicable("the adapter cannot read several keys at once".into()));
     }
     let entries = fill(place, &database)?;
     let mut session = connect(&database)?;
@@ -231,7 +231,7 @@ pub(crate) fn several(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     for count in 0..100 {
         let keys: Vec<Vec<u8>> = (0..count).map(|_| key(random.below(KEY_COUNT))).collect();
         let lent = keys.iter().map(Vec::as_slice);
-        let found = session.multi_get(lent).context("several keys can't be read")?;
+        let found = session.multi_get(lent).context("several keys cannot be read")?;
 
         let mut there = 0;
         for (index, key) in keys.iter().enumerate() {

@@ -175,7 +175,7 @@ pub fn checks() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Runs the checks of a request, and calls `ended` after each.
 ///
 /// # Errors
-/// The library can't be tested: the file does not exist, or a process can't be started.
+/// The library cannot be tested: the file does not exist, or a process cannot be started.
 pub fn run(
     request: &Request,
     ended: &mut dyn FnMut(&EndedCheck),
@@ -228,7 +228,7 @@ impl Check {
 /// Runs the part of a check that a task on standard input asks for, and prints its result.
 ///
 /// # Errors
-/// The input is no task, or the result can't be printed.
+/// The input is no task, or the result cannot be printed.
 pub fn run_check(name: &str, input: impl std::io::Read) -> anyhow::Result<()> {
     child::die_with_parent()?;
     let task: Task = serde_json::from_reader(input)?;

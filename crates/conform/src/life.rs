@@ -61,7 +61,7 @@ pub(crate) fn reopens(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let has_batches = !database.lacks().batches;
     let history = History::new(place.seed, has_batches);
     let mut entries = fill(place, &database)?;
-    database.stop().context("the database can't be closed")?;
+    database.stop().context("the database cannot be closed")?;
 
     for round in 0..3_u64 {
         let database = place.open()?;
@@ -73,7 +73,7 @@ pub(crate) fn reopens(place: &DatabasePlace) -> anyhow::Result<Verdict> {
         write(&mut session, &history.changes(operation), has_batches)?;
         history.apply(operation, &mut entries);
         drop(session);
-        database.stop().context("the database can't be closed")?;
+        database.stop().context("the database cannot be closed")?;
     }
     Ok(Verdict::Passed)
 }

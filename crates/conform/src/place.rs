@@ -48,19 +48,19 @@ impl DatabasePlace {
     /// Creates the database.
     pub(crate) fn create(&self) -> anyhow::Result<CustomEngine> {
         let created = self.library.create_database(&self.directory, &self.usual_config());
-        created.context("a new database can't be created")
+        created.context("a new database cannot be created")
     }
 
     /// Opens the database that was created.
     pub(crate) fn open(&self) -> anyhow::Result<CustomEngine> {
         let opened = self.library.open_database(&self.directory, &self.usual_config());
-        opened.context("the database can't be opened again")
+        opened.context("the database cannot be opened again")
     }
 }
 
 /// Opens a session.
 pub(crate) fn connect(database: &CustomEngine) -> anyhow::Result<CustomSession> {
-    database.connect().context("a session can't be opened")
+    database.connect().context("a session cannot be opened")
 }
 
 /// Returns a copy of a key's value.

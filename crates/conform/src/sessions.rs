@@ -38,7 +38,7 @@ pub(crate) fn independent(place: &DatabasePlace) -> anyhow::Result<Verdict> {
         failure = failure.take().or(step.err());
     });
     if let Some(error) = failure {
-        return Err(error.context("a session can't work while another session scans"));
+        return Err(error.context("a session cannot work while another session scans"));
     }
     scanned.context("a scan while another session read and wrote")?;
     if !found.iter().map(|(key, value)| (key, value)).eq(entries.iter()) {
@@ -67,7 +67,7 @@ pub(crate) fn independent(place: &DatabasePlace) -> anyhow::Result<Verdict> {
 fn disturb(session: &mut CustomSession, key: &[u8], other: &[u8]) -> anyhow::Result<()> {
     value_of(session, key)?;
     place::scanned(session, key, Direction::Forward, 3)?;
-    session.put(other, key).context("an entry can't be written")?;
+    session.put(other, key).context("an entry cannot be written")?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Checks whether writes wait for the device.
 //!
-//! A process that is killed leaves its data in the kernel's memory, so that a missing fsync can't be
+//! A process that is killed leaves its data in the kernel's memory, so that a missing fsync cannot be
 //! seen afterward. Instead, the kernel is told to refuse all calls that wait for the device: a write
 //! that must survive the machine then has to fail.
 
@@ -41,7 +41,7 @@ pub(crate) fn write(place: &DatabasePlace) -> anyhow::Result<Verdict> {
         return Ok(not_claimed());
     };
     let mut session = connect(&database)?;
-    session.put(b"before", b"1").context("an entry can't be written")?;
+    session.put(b"before", b"1").context("an entry cannot be written")?;
     if let Err(error) = refuse_syncs(&place.directory) {
         return Ok(untested(&error));
     }
@@ -52,12 +52,12 @@ pub(crate) fn write(place: &DatabasePlace) -> anyhow::Result<Verdict> {
 pub(crate) fn database(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let mut session = connect(&database)?;
-    session.put(b"before", b"1").context("an entry can't be written")?;
+    session.put(b"before", b"1").context("an entry cannot be written")?;
     match database.sync() {
-        Some(synced) => synced.context("the database can't be synchronized")?,
+        Some(synced) => synced.context("the database cannot be synchronized")?,
         None => return Ok(Verdict::NotApplicable("the adapter has no `sync`".into())),
     }
-    session.put(b"between", b"2").context("an entry can't be written")?;
+    session.put(b"between", b"2").context("an entry cannot be written")?;
     session.release();
     if let Err(error) = refuse_syncs(&place.directory) {
         return Ok(untested(&error));
@@ -83,11 +83,11 @@ fn not_claimed() -> Verdict {
 
 /// Returns the verdict where the machine does not let a process refuse its own calls.
 fn untested(error: &anyhow::Error) -> Verdict {
-    Verdict::NotApplicable(format!("this machine can't refuse calls: {error:#}"))
+    Verdict::NotApplicable(format!("this machine cannot refuse calls: {error:#}"))
 }
 
 fn judged(what: &str, result: Result<(), Error>) -> Verdict {
-    // The library can't close its database any more: the process ends before it tries to.
+    // The library cannot close its database any more: the process ends before it tries to.
     match result {
         Err(_) => Verdict::Passed,
         Ok(()) => Verdict::Failed(format!(

@@ -1,4 +1,4 @@
-//! Effects that a design can't tell apart: which interactions of two factors are mixed with which
+//! Effects that a design cannot tell apart: which interactions of two factors are mixed with which
 //! effects.
 
 use crate::Design;
@@ -26,11 +26,11 @@ pub struct Mixed {
     /// The two factors.
     pub factors: [usize; 2],
     /// The share of the interaction that the estimate contains, with its sign: 1 or -1 if the
-    /// design can't tell them apart at all.
+    /// design cannot tell them apart at all.
     pub share: f64,
 }
 
-/// Interactions that the design can't tell apart from each other, but from all effects of factors
+/// Interactions that the design cannot tell apart from each other, but from all effects of factors
 /// and from all other interactions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InteractionGroup {
@@ -57,7 +57,7 @@ struct Interaction {
 }
 
 impl Confounding {
-    /// Examines targets of a design, each with its block; `None` if they can't tell the effects of
+    /// Examines targets of a design, each with its block; `None` if they cannot tell the effects of
     /// factors apart. Only interactions of factors with two levels are considered.
     pub fn of(design: &Design, blocks: &[usize]) -> Option<Self> {
         let weights = weights(&design.level_counts, &design.targets, blocks, &[])?;

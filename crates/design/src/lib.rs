@@ -1,5 +1,5 @@
 //! Designs of experiments: which levels of which factors are measured together, so that few targets
-//! tell the effect of each factor; and what such a design can't tell apart.
+//! tell the effect of each factor; and what such a design cannot tell apart.
 //!
 //! ```text
 //! generate ──► Design ──► weights: the effect of each factor, from the logarithms of all targets

@@ -43,7 +43,7 @@ const SINGULAR: f64 = 1e-9;
 
 /// Returns the effects of all levels of all factors, and of some interactions of factors with two
 /// levels, by ordinary least squares with equal errors. `blocks` has the block of each target: the
-/// mean of each block is estimated too. `None` if these targets can't tell the effects apart.
+/// mean of each block is estimated too. `None` if these targets cannot tell the effects apart.
 pub fn weights(
     level_counts: &[usize],
     targets: &[Levels],

@@ -1,4 +1,4 @@
-//! Designs for factors with any number of levels, and for levels that can't go together: D-optimal
+//! Designs for factors with any number of levels, and for levels that cannot go together: D-optimal
 //! designs, whose effects have the smallest joint confidence region.
 
 use words::Random;
@@ -15,7 +15,7 @@ const PASSES_MAX: usize = 50;
 const ATTEMPTS_MAX: usize = 10_000;
 /// An exchange that increases the determinant by less is a rounding error.
 const GAIN_MIN: f64 = 1e-9;
-/// Added to the diagonal of the information matrix, so that a search can begin where effects can't
+/// Added to the diagonal of the information matrix, so that a search can begin where effects cannot
 /// be told apart yet.
 const RIDGE: f64 = 1e-6;
 

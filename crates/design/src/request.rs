@@ -27,7 +27,7 @@ named_enum! {
     }
 }
 
-/// Levels that can't go together.
+/// Levels that cannot go together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exclusion {
     /// Pairs of a factor and a level: a target must not have all of them.
@@ -50,7 +50,7 @@ pub struct Request<'a> {
     pub level_counts: &'a [usize],
     /// The number of targets of a screening; `None`: as few as usual.
     pub target_count: Option<usize>,
-    /// Levels that can't go together.
+    /// Levels that cannot go together.
     pub excluded: &'a [Exclusion],
     /// The combinations of [`Kind::Listed`].
     pub listed: &'a [Levels],
@@ -69,14 +69,14 @@ pub enum DesignError {
     },
     /// The design has this many targets, which are more than [`TARGETS_MAX`].
     TooManyTargets(usize),
-    /// The targets that the exclusions leave can't tell all effects apart.
+    /// The targets that the exclusions leave cannot tell all effects apart.
     NotEstimable,
 }
 
 impl fmt::Display for DesignError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BaseExcluded => f.write_str("the base has levels that can't go together"),
+            Self::BaseExcluded => f.write_str("the base has levels that cannot go together"),
             Self::TooFewTargets { needed: Some(needed) } => {
                 write!(f, "so many factors and levels need at least {needed} targets")
             }
@@ -88,7 +88,7 @@ impl fmt::Display for DesignError {
                 write!(f, "the design has {count} targets, and at most {TARGETS_MAX} are possible")
             }
             Self::NotEstimable => {
-                f.write_str("the targets that may be measured can't tell all factors apart")
+                f.write_str("the targets that may be measured cannot tell all factors apart")
             }
         }
     }

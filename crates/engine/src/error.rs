@@ -1,4 +1,4 @@
-//! The errors of this crate: a failed statement, and a target that can't be set up.
+//! The errors of this crate: a failed statement, and a target that cannot be set up.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ words::named_enum! {
         Deadlock = "deadlock",
         /// The wait for a row or table lock took too long.
         LockTimeout = "lock_timeout",
-        /// The transaction can't be serialized with others.
+        /// The transaction cannot be serialized with others.
         Serialization = "serialization",
         /// A unique key already exists.
         DuplicateKey = "duplicate_key",
@@ -83,7 +83,7 @@ impl Error {
 /// The error of a target that could not be set up, started or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The build is missing or incomplete, or can't be used.
+    /// The build is missing or incomplete, or cannot be used.
     #[error("build `{build}`: {what}")]
     Build {
         /// The build's name in the plan.
@@ -166,7 +166,7 @@ pub enum SetupError {
         /// The remedy, if one is known.
         help: Option<String>,
     },
-    /// A file or directory can't be read or written.
+    /// A file or directory cannot be read or written.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

@@ -14,7 +14,7 @@
 //!
 //! A running target is an [`Engine`]. A [`SqlEngine`] opens [`Session`]s, and a [`KeyValueEngine`]
 //! opens [`KeyValueSession`]s. These are the hot path of the load. [`Capabilities`] says what an
-//! engine can't do; no missing feature is emulated.
+//! engine cannot do; no missing feature is emulated.
 //!
 //! The rooms stand on each other, and each uses only those below it:
 //!

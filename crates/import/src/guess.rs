@@ -33,7 +33,7 @@ struct Group {
 /// Returns a campaign in TOML for the files of a folder or an archive.
 ///
 /// # Errors
-/// The folder or archive can't be read.
+/// The folder or archive cannot be read.
 pub fn guess(source: &Path) -> Result<String, WalkError> {
     let mut groups: BTreeMap<(Format, usize), Group> = BTreeMap::new();
     let mut unknown: BTreeSet<String> = BTreeSet::new();
@@ -69,7 +69,7 @@ fn format_of(content: &mut dyn BufRead) -> Option<Format> {
     let mut lines = Lines::new(content, FILE_BYTES_MAX);
     let mut head = Vec::new();
     while head.len() < HEAD_LINES {
-        // What can't be read has no format.
+        // What cannot be read has no format.
         match lines.next().ok()? {
             Some(line) => head.push(line.text.to_owned()),
             None => break,

@@ -24,11 +24,11 @@ pub struct KnownRun {
 
 impl KnownRun {
     /// Reads the run that the user names, or else the last run of a plan of this name in the folder
-    /// `results`. Runs that can't be read, or have no complete step, are passed over unless they are
+    /// `results`. Runs that cannot be read, or have no complete step, are passed over unless they are
     /// named.
     ///
     /// # Errors
-    /// The run that the user names can't be read, or has no complete step.
+    /// The run that the user names cannot be read, or has no complete step.
     pub fn find(plan: &Plan, named: Option<&Path>, results: &Path) -> anyhow::Result<Option<Self>> {
         if let Some(path) = named {
             let times = known_times::of_run(path)?;

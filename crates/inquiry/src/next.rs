@@ -99,7 +99,7 @@ fn largest_change(rows: &[(String, ComparedStep)]) -> Option<&(String, ComparedS
 }
 
 /// Returns the command that measures a plan in turns, which show smaller changes; `None` if its
-/// targets can't take turns.
+/// targets cannot take turns.
 fn in_turns(run: &Run, figures: &Figures) -> Option<String> {
     let has_ranks = figures.rows.iter().any(|row| !row.ranks.is_empty());
     if has_ranks || run.plan.resolved.iter().any(prevents_turns) {
@@ -120,7 +120,7 @@ fn in_turns(run: &Run, figures: &Figures) -> Option<String> {
     ))
 }
 
-/// Returns whether targets with this value of the plan can't take turns.
+/// Returns whether targets with this value of the plan cannot take turns.
 fn prevents_turns(value: &ResolvedValue) -> bool {
     let is_grouped = value.key == "order" && value.value == "\"grouped\"";
     is_grouped || value.key.ends_with(".replicas")

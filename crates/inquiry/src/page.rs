@@ -13,7 +13,7 @@ const REPORT_FILE: &str = "report.html";
 /// Reads what a report shows of runs besides their figures.
 ///
 /// # Errors
-/// A record can't be read.
+/// A record cannot be read.
 pub fn sources(directories: &[RunDir]) -> anyhow::Result<Vec<Source>> {
     directories.iter().map(source).collect()
 }
@@ -24,7 +24,7 @@ fn source(directory: &RunDir) -> anyhow::Result<Source> {
     let mut cells = Vec::new();
     for cell in &run.cells {
         let directory = directory.cell(cell)?;
-        // The figures report a cell that can't be read.
+        // The figures report a cell that cannot be read.
         if let Ok(cell) = directory.read() {
             let steps = directory.read_steps()?.iter().map(|step| step.step().clone()).collect();
             cells.push(CellRecord { cell, steps });
@@ -37,7 +37,7 @@ fn source(directory: &RunDir) -> anyhow::Result<Source> {
 /// Returns the report of a run with these figures and curves.
 ///
 /// # Errors
-/// The record can't be read.
+/// The record cannot be read.
 pub fn html_of(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> anyhow::Result<String> {
     let sources = [source(directory)?];
     Ok(report::html_page(&Page { sources: &sources, figures, curves, notes: &[] }))
@@ -46,7 +46,7 @@ pub fn html_of(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> anyh
 /// Writes the report of a run with these figures and curves into its directory. Returns the file.
 ///
 /// # Errors
-/// The record can't be read, or the file can't be written.
+/// The record cannot be read, or the file cannot be written.
 pub fn write_report(
     directory: &RunDir,
     figures: &Figures,
@@ -59,7 +59,7 @@ pub fn write_report(
 /// Writes a report to the file `output`, or into the directory of the first run. Returns the file.
 ///
 /// # Errors
-/// The file can't be written.
+/// The file cannot be written.
 pub fn write_html(first: &RunDir, html: &str, output: Option<&Path>) -> anyhow::Result<PathBuf> {
     let failed = "cannot write the report; `-o FILE` chooses another file";
     if let Some(output) = output {

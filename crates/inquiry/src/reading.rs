@@ -55,7 +55,7 @@ impl SetAsideCounts {
 /// set aside meanwhile; see [`read_until_stable`].
 ///
 /// # Errors
-/// A record can't be read, or another process resumed its run.
+/// A record cannot be read, or another process resumed its run.
 pub fn figures<T: Send>(
     runs: &[RunDir],
     take: impl Fn(&mut Row) -> T + Sync,
@@ -115,7 +115,7 @@ pub fn check_steps(figures: &Figures, wanted: &[String]) -> Result<(), UsageErro
 /// for the step and the cell.
 ///
 /// # Errors
-/// A record can't be read.
+/// A record cannot be read.
 pub fn engine_statuses(
     directory: &RunDir,
     run: &Run,

@@ -32,7 +32,7 @@ impl Selection {
     /// `say` gets a line for each of them that turns out to be damaged.
     ///
     /// # Errors
-    /// A run is given twice or can't be read, no cell matches, or no run has a step that is named.
+    /// A run is given twice or cannot be read, no cell matches, or no run has a step that is named.
     pub fn new(
         runs: &[PathBuf],
         steps: &[String],
@@ -65,7 +65,7 @@ impl Selection {
     /// Chooses all steps of one run.
     ///
     /// # Errors
-    /// It can't be read.
+    /// It cannot be read.
     pub fn whole_run(path: &Path, say: fn(&str)) -> Result<Self, RecordError> {
         let directory = RunDir::open(path)?;
         Ok(Self {
@@ -121,7 +121,7 @@ impl Selection {
     /// Calls `take` with each chosen step, in the order of their cells.
     ///
     /// # Errors
-    /// A record can't be read, another process resumed its run, or `take` fails.
+    /// A record cannot be read, another process resumed its run, or `take` fails.
     pub fn each(
         &self,
         mut take: impl FnMut(&StepReader, Row) -> anyhow::Result<()>,
@@ -165,7 +165,7 @@ impl Selection {
     /// all cells. `note` gets what a reader should know about the bases.
     ///
     /// # Errors
-    /// The runs can't be read or compared.
+    /// The runs cannot be read or compared.
     pub fn answers(&self, note: &dyn Fn(&str)) -> anyhow::Result<Vec<Answer>> {
         let recorded = Recorded::read(&self.directories)?;
         let request = CompareRequest { steps: self.steps.clone(), ..CompareRequest::default() };

@@ -1,5 +1,5 @@
 //! Merges what several processes measured in one step that they run together. Histograms and counts
-//! are added, never averaged: a percentile of all operations can't be computed from the percentiles
+//! are added, never averaged: a percentile of all operations cannot be computed from the percentiles
 //! of the parts.
 
 use std::ops::Range;

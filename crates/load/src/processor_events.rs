@@ -101,7 +101,7 @@ impl EventGroup {
         Some(group)
     }
 
-    /// Returns the counts since the beginning; `None` if the kernel can't read them.
+    /// Returns the counts since the beginning; `None` if the kernel cannot read them.
     pub(crate) fn end(mut self) -> Option<ProcessorEvents> {
         let counted = self.leader.counter.read_group().ok()?;
         let mut counts = ProcessorEvents {

@@ -101,7 +101,7 @@ impl BothClocks {
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-#[expect(unsafe_code, reason = "the time stamp counter can't be read otherwise")]
+#[expect(unsafe_code, reason = "the time stamp counter cannot be read otherwise")]
 fn read_counter() -> u64 {
     // SAFETY: RDTSC reads a register and touches no memory; every x86-64 processor has it.
     unsafe { core::arch::x86_64::_rdtsc() }

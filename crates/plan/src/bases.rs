@@ -213,7 +213,7 @@ impl<'a> BaseChoices<'a> {
         let of_group = self.targets.iter().filter(|target| self.is_of(target, group));
         let names: Vec<&str> = of_group.map(|target| target.name.as_str()).collect();
         let name = code(&self.targets[target].name);
-        let message = format!("{name} can't be the base of {}", code(group));
+        let message = format!("{name} cannot be the base of {}", code(group));
         cx.error("plan::conflict", place, message)
             .label(format!("not a target of {}", code(group)))
             .help(choices(&self.targets[target].name, "its targets", &names));

@@ -29,7 +29,7 @@ pub struct Cell {
     pub kind: CellKind,
 }
 
-/// A target and a variant of the workload that its engine can't run: the pair has no cells.
+/// A target and a variant of the workload that its engine cannot run: the pair has no cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotApplicable {
     /// Index in the plan's targets.
@@ -71,7 +71,7 @@ impl Plan {
         pairs
     }
 
-    /// Returns the targets whose work can't be counted, with the reasons.
+    /// Returns the targets whose work cannot be counted, with the reasons.
     pub fn not_countable(&self) -> Vec<(&Target, &'static str)> {
         let targets = self.targets.iter();
         targets.filter_map(|target| Some((target, self.why_not_countable(target)?))).collect()

@@ -141,7 +141,7 @@ descriptions! {
         "targets" or "the fewest of 4, 8, 16 and 32"
             => "the number of targets of a screening: 4, 8, 12, 16, 20, 24 or 32";
         "exclude" or "none"
-            => "levels that can't go together: a list of tables such as \
+            => "levels that cannot go together: a list of tables such as \
                 `{ full_page_writes = false, wal_compression = \"lz4\" }`";
         "combinations" or "none"
             => "the targets of a listed design beside the base: a list of tables as for `exclude`. \

@@ -134,7 +134,7 @@ pub fn parse(
     }
 }
 
-/// Reads all of a plan. Reports what it can't read; returns `None` only where it can't continue.
+/// Reads all of a plan. Reports what it cannot read; returns `None` only where it cannot continue.
 fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
     let section = &mut Section::new("", root, Place::Nowhere);
 
@@ -338,7 +338,7 @@ fn exact(cx: &mut Context<'_>, section: &mut Section) -> Exact {
     exact
 }
 
-/// Returns the name of a plan that has none: its file's, with `-` for characters that a name can't
+/// Returns the name of a plan that has none: its file's, with `-` for characters that a name cannot
 /// have.
 fn name_from(path: &str) -> String {
     let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
@@ -349,7 +349,7 @@ fn name_from(path: &str) -> String {
     if is_name(&name) { name } else { "plan".to_owned() }
 }
 
-/// Reports builds that the workload can't run on.
+/// Reports builds that the workload cannot run on.
 fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[DeclaredBuild]) {
     let Some(variant) = variants.and_then(<[Variant]>::first) else {
         return;
@@ -381,7 +381,7 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[D
     check_forms(cx, variants.unwrap_or_default(), builds);
 }
 
-/// Reports builds that can't run transactions in the form of a variant.
+/// Reports builds that cannot run transactions in the form of a variant.
 fn check_forms(cx: &mut Context<'_>, variants: &[Variant], builds: &[DeclaredBuild]) {
     let workloads = variants.iter().map(|variant| &variant.workload);
     let forms = workloads.filter_map(|workload| match workload {

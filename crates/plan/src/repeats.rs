@@ -106,12 +106,12 @@ impl Repeats {
         Self { count, until_decided, order, place: field.place }
     }
 
-    /// Reports an order in which the targets of a repeat can't share a load, and an order and targets
-    /// or variants that can't be compared until all is decided.
+    /// Reports an order in which the targets of a repeat cannot share a load, and an order and targets
+    /// or variants that cannot be compared until all is decided.
     pub(crate) fn check(&self, cx: &mut Context<'_>, has_comparisons: bool, reuse: Reuse) {
         if self.order == Order::Grouped && reuse == Reuse::Repeat {
             let message =
-                "the cells of a repeat can't share a load if they don't follow each other";
+                "the cells of a repeat cannot share a load if they don't follow each other";
             cx.error("plan::conflict", self.place, message)
                 .label("the `order` is `\"grouped\"`")
                 .help("remove `order`, or set `reuse = \"run\"`");
@@ -122,7 +122,7 @@ impl Repeats {
         }
 
         if self.order == Order::Grouped {
-            let message = "repeats can't be added to a run in which targets do not take turns";
+            let message = "repeats cannot be added to a run in which targets do not take turns";
             cx.error("plan::conflict", self.place, message)
                 .label("the `order` is `\"grouped\"`")
                 .help("remove `order`: the default is `\"interleaved\"`");

@@ -22,7 +22,7 @@ pub(crate) fn nearest_existing(path: &Path) -> Option<PathBuf> {
     absolute.ancestors().find_map(|ancestor| fs_err::canonicalize(ancestor).ok())
 }
 
-/// Returns the mounts that this process sees; none if the list can't be read.
+/// Returns the mounts that this process sees; none if the list cannot be read.
 pub(crate) fn mounts(proc: &Proc) -> Vec<Mount> {
     let text = proc.text("proc/self/mountinfo");
     parse_mountinfo(&text.unwrap_or_default())
@@ -35,7 +35,7 @@ pub(crate) fn devices_of(
     mounts: &[Mount],
 ) -> Result<Vec<Device>, String> {
     let existing = nearest_existing(path)
-        .ok_or_else(|| format!("the path `{}` can't be accessed", path.display()))?;
+        .ok_or_else(|| format!("the path `{}` cannot be accessed", path.display()))?;
     let number = fs_err::metadata(&existing).map_err(|error| error.to_string())?.dev();
     resolve(proc, &existing, Device::from_number(number), mounts, |source| {
         Some(Device::from_number(fs_err::metadata(source).ok()?.rdev()))

@@ -1,4 +1,4 @@
-//! The errors of this crate: a file that can't be read, and a file with unexpected text.
+//! The errors of this crate: a file that cannot be read, and a file with unexpected text.
 
 use std::io;
 use std::path::PathBuf;

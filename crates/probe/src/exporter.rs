@@ -64,7 +64,7 @@ impl Exporter {
         }
     }
 
-    /// Returns the columns of the host. They have no values if the page can't be read, which is noted.
+    /// Returns the columns of the host. They have no values if the page cannot be read, which is noted.
     pub(crate) fn sample(&mut self) -> Sample {
         let page = self.page();
         let mut row = match page.and_then(|page| read_page(&page, &self.source.disks)) {

@@ -29,7 +29,7 @@ const SAMPLE_COUNT_MAX: usize = 1000;
 /// process was killed.
 ///
 /// # Errors
-/// Fails if the file can't be created, written or flushed: the directory is missing or read-only,
+/// Fails if the file cannot be created, written or flushed: the directory is missing or read-only,
 /// or the disk is full.
 pub fn measure_fsync(dir: &Path, limit: Duration) -> io::Result<FsyncLatency> {
     let scratch = ScratchFile::create(dir)?;

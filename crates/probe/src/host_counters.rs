@@ -86,7 +86,7 @@ impl HostCounters {
     /// Reads the counters. The other columns are not applicable.
     ///
     /// # Errors
-    /// `/proc/stat` can't be read, or a file does not have the documented format.
+    /// `/proc/stat` cannot be read, or a file does not have the documented format.
     pub fn read(&mut self) -> Result<Sample, ProbeError> {
         let mut row = Sample::new();
         self.sample(&mut row)?;
@@ -153,7 +153,7 @@ impl HostCounters {
     }
 
     fn sample_pressure(&mut self, row: &mut Sample) -> Result<(), ProbeError> {
-        // If pressure stall information is off, these files exist but can't be read.
+        // If pressure stall information is off, these files exist but cannot be read.
         for (file, lines) in PRESSURE {
             let name = format!("proc/pressure/{file}");
             self.proc.optional(&name, &mut self.buffer, |text| {

@@ -147,9 +147,9 @@ impl Sampler {
     /// processor.
     ///
     /// # Errors
-    /// Fails if `/proc/stat` or `/proc/meminfo` can't be read, or a file does not have the
+    /// Fails if `/proc/stat` or `/proc/meminfo` cannot be read, or a file does not have the
     /// documented format. A value that this kernel lacks, or a process that ends during the
-    /// sample, is not an error, nor is another host that can't be read: see
+    /// sample, is not an error, nor is another host that cannot be read: see
     /// [`take_failures`](Self::take_failures).
     pub fn sample(&mut self) -> Result<Sample, ProbeError> {
         if let Some(exporter) = &mut self.exporter {
@@ -215,7 +215,7 @@ impl Sampler {
     }
 
     /// Returns the sizes of the files, from a new walk if one is due. `None` without files, or if
-    /// they can't be read.
+    /// they cannot be read.
     fn sizes(&mut self, at: Instant) -> Option<SizeBytes> {
         if self.targets.data.is_empty() && self.targets.logs.is_empty() {
             return None;

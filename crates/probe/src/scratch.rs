@@ -41,7 +41,7 @@ impl ScratchFile {
 }
 
 /// Removes the unlocked files of processes that were killed during a measurement. Ignores files
-/// that can't be removed.
+/// that cannot be removed.
 fn remove_leftovers(dir: &Path) {
     for entry in fs_err::read_dir(dir).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);

@@ -129,14 +129,14 @@ impl Proc {
     }
 
     /// Returns the text of a file without leading and trailing white space; `None` if it is empty
-    /// or can't be read.
+    /// or cannot be read.
     pub(crate) fn text(&self, name: impl AsRef<Path>) -> Option<String> {
         let bytes = fs_err::read(self.path(name)).ok()?;
         let text = String::from_utf8_lossy(&bytes).trim().to_string();
         (!text.is_empty()).then_some(text)
     }
 
-    /// Returns the sorted names in a directory; none if it can't be read.
+    /// Returns the sorted names in a directory; none if it cannot be read.
     pub(crate) fn names(&self, name: impl AsRef<Path>) -> Vec<String> {
         let mut names: Vec<String> = fs_err::read_dir(self.path(name))
             .into_iter()

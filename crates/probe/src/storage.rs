@@ -16,7 +16,7 @@ use rustix::io::Errno;
 /// vanish during the walk.
 ///
 /// # Errors
-/// Fails if a directory or file can't be read.
+/// Fails if a directory or file cannot be read.
 pub fn storage_size(data: &[PathBuf], logs: &[PathBuf]) -> io::Result<(u64, u64)> {
     let mut seen = HashSet::new();
     let mut log_bytes = 0;

@@ -225,7 +225,7 @@ impl ThreadStates {
     }
 
     /// Takes one sample of each connection, or of the next ones if there are many. Skips
-    /// connections that have ended or whose threads can't be read.
+    /// connections that have ended or whose threads cannot be read.
     pub fn sample(&mut self) {
         // The second thread is read some microseconds after the first, so the order alternates. A
         // sample of the engine keeps the order of the sample before it. Otherwise all of them would
@@ -266,7 +266,7 @@ impl ThreadStates {
         &self.counts
     }
 
-    /// Returns the state of a connection; `None` if one of its threads can't be read.
+    /// Returns the state of a connection; `None` if one of its threads cannot be read.
     fn state(&mut self, index: usize) -> Option<ConnectionState> {
         let (proc, buffer) = (&self.proc, &mut self.buffer);
         let mut engine = self.engine.as_mut().filter(|engine| engine.is_due());

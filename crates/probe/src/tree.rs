@@ -9,7 +9,7 @@
 //! need care:
 //!
 //! - *The sum is not read in one moment.* Parents are read before children, so the time of a child
-//!   that is read as alive can't be in its parent's figure too. When a known child is gone, its
+//!   that is read as alive cannot be in its parent's figure too. When a known child is gone, its
 //!   parent may have waited for it after the parent was read. Then the reading is repeated until it
 //!   finds every member of the reading before.
 //! - *The entry outlives the move* for a moment, or longer if the parent's thread is delayed there.
@@ -28,7 +28,7 @@
 //! reported.
 //!
 //! Finding processes. `/proc/stat` counts all processes and threads created since boot. While that
-//! count is unchanged, the tree can't have grown, and only its members are read. Otherwise, `/proc`
+//! count is unchanged, the tree cannot have grown, and only its members are read. Otherwise, `/proc`
 //! is listed, and processes that are new are read. Unlike `/proc/PID/task/TID/children`, this needs
 //! no `CONFIG_PROC_CHILDREN`, and no reading for each thread of the server.
 
@@ -124,7 +124,7 @@ pub(crate) struct TreeSample {
     pub private_pages: u64,
     /// Resident memory that one process may share with others, the maximum of all processes.
     pub shared_pages_max: u64,
-    /// `None` if it can't be read.
+    /// `None` if it cannot be read.
     pub io: Option<ProcessIo>,
     /// `None` if there are too many threads.
     pub context_switches: Option<u64>,
@@ -268,7 +268,7 @@ impl Tree {
             match read_stat(proc, pid, &mut None, false, buffer) {
                 Ok(Some(stat)) => candidates.push(Candidate { pid, stat }),
                 Ok(None) => {}
-                // `hidepid` hides other users' processes, which can't be the server's.
+                // `hidepid` hides other users' processes, which cannot be the server's.
                 Err(ProbeError::Read { source, .. })
                     if source.kind() == std::io::ErrorKind::PermissionDenied =>
                 {

@@ -154,7 +154,7 @@ impl TreeUse {
     /// before this call.
     ///
     /// # Errors
-    /// Files of `/proc` can't be read.
+    /// Files of `/proc` cannot be read.
     pub fn open(root: u32) -> Result<Self, ProbeError> {
         let mut tree = Self {
             root,
@@ -177,7 +177,7 @@ impl TreeUse {
     /// called before the reading at its begin and before that at its end.
     ///
     /// # Errors
-    /// Files of `/proc` can't be read.
+    /// Files of `/proc` cannot be read.
     pub fn rescan(&mut self) -> Result<(), ProbeError> {
         // Forgets those that have ended, so that others can have their IDs.
         self.read_processes()?;
@@ -204,7 +204,7 @@ impl TreeUse {
     /// Reads what the known processes and threads have used.
     ///
     /// # Errors
-    /// Files of `/proc` can't be read.
+    /// Files of `/proc` cannot be read.
     pub fn read(&mut self) -> Result<TreeReading, ProbeError> {
         self.read_processes()?;
         let mut total = self.ended;

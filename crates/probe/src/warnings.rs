@@ -7,7 +7,7 @@ use words::{FsyncLatency, Warning};
 
 use crate::HostFacts;
 
-/// A faster flush can't have reached a medium that keeps data without power.
+/// A faster flush cannot have reached a medium that keeps data without power.
 const FSYNC_TOO_FAST_NS: u64 = 20_000;
 
 /// The highest share of steal time that does not disturb a comparison.
@@ -136,7 +136,7 @@ fn data_on_network(subject: &Subject<'_>) -> Option<String> {
         return None;
     }
     Some(format!(
-        "`{}` is on {}: its latency includes the network or another system, and assay can't \
+        "`{}` is on {}: its latency includes the network or another system, and assay cannot \
          measure its disk; choose a directory on a local disk",
         subject.dir, subject.fs_type
     ))

@@ -121,7 +121,7 @@ impl Recording {
     /// Ends `perf`, and returns the samples.
     ///
     /// # Errors
-    /// There are no samples, they can't be read, or `stop` is set, which ends reading at once.
+    /// There are no samples, they cannot be read, or `stop` is set, which ends reading at once.
     pub fn finish(mut self, stop: &AtomicBool) -> Result<Profile, ProfileError> {
         if matches!(self.perf.try_wait(), Ok(None)) {
             kill_process(Pid::from_child(&self.perf), Signal::INT)

@@ -1,6 +1,6 @@
 //! A process in an MPI job of several ranks.
 //!
-//! Sends and receives are MPI's nonblocking ones, so that a rank that has died or hangs can't block
+//! Sends and receives are MPI's nonblocking ones, so that a rank that has died or hangs cannot block
 //! another one. Errors are returned: by default MPI would abort the whole job, and rank 0 could not
 //! record why.
 

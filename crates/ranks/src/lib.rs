@@ -30,7 +30,7 @@ pub use job::Ranks;
 #[cfg(not(feature = "mpi"))]
 pub use no_job::Ranks;
 
-/// The reason why a process can't take part in its MPI job.
+/// The reason why a process cannot take part in its MPI job.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RanksError {
     /// This build has no MPI.

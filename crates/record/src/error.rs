@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::format::{FORMAT, FormatVersion};
 use crate::layout::RUN_FILE;
 
-/// A record that can't be written or read. Every error names the path.
+/// A record that cannot be written or read. Every error names the path.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// The file system reports an error.
@@ -50,7 +50,7 @@ pub enum RecordError {
         /// The damage.
         what: String,
     },
-    /// Something that the format can't store.
+    /// Something that the format cannot store.
     #[error("cannot record {what} in `{}`", path.display())]
     Unrecordable {
         /// The name of the thing, its value, and what is allowed.

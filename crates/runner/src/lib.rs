@@ -9,7 +9,7 @@
 //! targets/    starts an engine for a cell, runs workloads on it, watches its replicas, stops it
 //! session/    what all cells of an invocation share
 //! matrix/     the cells of a run: which there are, in which order, and which come next
-//! prepare/    reads the plan and its files, refuses what can't run, finds and tries the builds
+//! prepare/    reads the plan and its files, refuses what cannot run, finds and tries the builds
 //! turns/      lets the targets of a repeat take turns within each step
 //! remote/     lets other hosts make the load
 //! databases/  keeps what one cell loads for others
@@ -72,7 +72,7 @@ pub use turns::LinkPipes;
 /// Runs a plan, or resumes a run. Returns `None` in a process that only made load for another one.
 ///
 /// # Errors
-/// The request, the plan or the machine does not allow the run, or the record can't be written. A
+/// The request, the plan or the machine does not allow the run, or the record cannot be written. A
 /// cell that fails is no error.
 pub fn run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Option<RunOutcome>> {
     let job = ::ranks::Ranks::join()

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// A password, or a URL that may hold one: it can't be printed.
+/// A password, or a URL that may hold one: it cannot be printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 

@@ -16,7 +16,7 @@ pub enum Summary {
     /// Commits of each of a script's transactions.
     Commits(Commits),
     /// Commits, and the row numbers of each table. Processes don't exchange this summary: clients in
-    /// several processes can't share row numbers.
+    /// several processes cannot share row numbers.
     #[serde(skip)]
     CommitsOfNumberedRows(Commits, Vec<RowNumbers>),
     /// Key-value pairs that the connection wrote. Processes don't exchange this summary, since

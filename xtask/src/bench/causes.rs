@@ -2,7 +2,7 @@
 //! between equal targets.
 //!
 //! Each plan of `causes/` has two targets and five repeats, and is run and compared as a user
-//! would. On a busy machine a finding may say that it can't tell, but must not name another cause.
+//! would. On a busy machine a finding may say that it cannot tell, but must not name another cause.
 
 use std::path::Path;
 

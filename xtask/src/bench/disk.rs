@@ -179,7 +179,7 @@ impl Case {
 
 /// Runs a program, and returns what it prints.
 fn stdout(command: &mut Command) -> Result<String> {
-    let output = command.output().with_context(|| format!("`{}` can't run", shown(command)))?;
+    let output = command.output().with_context(|| format!("`{}` cannot run", shown(command)))?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "`{}` failed: {errors}", shown(command));
     Ok(String::from_utf8(output.stdout)?)

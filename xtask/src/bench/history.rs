@@ -86,7 +86,7 @@ fn otava(setup: &Setup) -> Result<PathBuf> {
             succeeds(install.arg(OTAVA).args(NEEDED))
         })?;
     }
-    ensure!(is_complete(), "Otava can't be installed, see above");
+    ensure!(is_complete(), "Otava cannot be installed, see above");
     Ok(python)
 }
 

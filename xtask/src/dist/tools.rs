@@ -46,7 +46,7 @@ impl Tools {
             let mut pip = Command::new(tools.program("pip"));
             Ok(made && succeeds(pip.args(["install", "--quiet"]).args(PACKAGES))?)
         })?;
-        ensure!(installed, "maturin and zig can't be installed");
+        ensure!(installed, "maturin and zig cannot be installed");
         fs::write(&marker, wanted)?;
         Ok(tools)
     }

@@ -93,7 +93,7 @@ impl Binary {
     ///
     /// # Errors
     ///
-    /// Fails if the binary can't list them.
+    /// Fails if the binary cannot list them.
     pub fn tests(&self) -> Result<TestNames> {
         let of_all = self.list(true)?;
         let mut usual = self.list(false)?;
@@ -144,7 +144,7 @@ impl Job<'_> {
     ///
     /// # Errors
     ///
-    /// Fails if the binary can't run. A test that fails is no error.
+    /// Fails if the binary cannot run. A test that fails is no error.
     pub fn run(&self) -> Result<Outcome> {
         let stopwatch = Stopwatch::start();
         let mut meter = Meter::begin();
@@ -224,7 +224,7 @@ impl Job<'_> {
 ///
 /// # Errors
 ///
-/// Fails if cargo can't run.
+/// Fails if cargo cannot run.
 pub fn run_doctests(workspace: &Workspace, compilation: &Compilation) -> Result<Outcome> {
     const NAME: &str = "doctests";
     let stopwatch = Stopwatch::start();

@@ -37,7 +37,7 @@ impl Changed {
     ///
     /// # Errors
     ///
-    /// Fails if git does not know the commit, or cargo can't read the workspace.
+    /// Fails if git does not know the commit, or cargo cannot read the workspace.
     pub fn since(commit: &str, workspace: &Workspace) -> Result<Self> {
         let mut difference = workspace.command("git");
         difference.args(["diff", "--name-only", commit, "--"]);

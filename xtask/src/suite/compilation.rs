@@ -68,7 +68,7 @@ impl Compilation {
     ///
     /// # Errors
     ///
-    /// Fails if cargo can't run, or says what is not known.
+    /// Fails if cargo cannot run, or says what is not known.
     pub fn run(&self, workspace: &Workspace) -> Result<Option<Compiled>> {
         let format = if self.lints() { "json" } else { "json-render-diagnostics" };
         let arguments = format!("test --workspace --no-run --timings --message-format={format}");

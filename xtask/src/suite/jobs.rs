@@ -62,7 +62,7 @@ impl<'a> Jobs<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if a binary can't list its tests.
+    /// Fails if a binary cannot list its tests.
     pub fn choose(binaries: &'a [Binary], selection: &Selection<'_>) -> Result<Self> {
         let mut jobs = Self {
             lanes: Vec::new(),

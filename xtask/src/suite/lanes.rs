@@ -111,7 +111,7 @@ fn checks_beside(compilation: &Compilation) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// Fails if a task can't run. What fails in a task is counted.
+/// Fails if a task cannot run. What fails in a task is counted.
 pub fn run(lanes: Vec<Lane<'_>>, workspace: &Workspace) -> Result<Outcome> {
     let mut total = Outcome::default();
     std::thread::scope(|scope| {

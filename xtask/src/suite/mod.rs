@@ -70,7 +70,7 @@ const ENGINES: [&str; 20] = [
 ///
 /// # Errors
 ///
-/// Fails if something can't run at all. What fails in it is printed and counted.
+/// Fails if something cannot run at all. What fails in it is printed and counted.
 pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     let mut stages = Stages::default();
     prepare::compiler(workspace)?;

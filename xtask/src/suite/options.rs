@@ -24,7 +24,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// Fails for an unknown argument, and for a part that can't be.
+    /// Fails for an unknown argument, and for a part that cannot be.
     pub fn parse(arguments: &[String]) -> Result<Self> {
         let mut options = Self::default();
         let mut rest = arguments.iter().peekable();

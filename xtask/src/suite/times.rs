@@ -26,7 +26,7 @@ impl Times {
     ///
     /// # Errors
     ///
-    /// Fails if the file can't be read, or is not one of these.
+    /// Fails if the file cannot be read, or is not one of these.
     pub fn read(file: &Path) -> Result<Self> {
         if !file.exists() {
             return Ok(Self::default());
@@ -71,7 +71,7 @@ pub fn file(workspace: &Workspace) -> Result<PathBuf> {
 ///
 /// # Errors
 ///
-/// Fails if the file can't be written, or a name has a comma, which separates the fields.
+/// Fails if the file cannot be written, or a name has a comma, which separates the fields.
 pub fn write(file: &Path, times: &[TestTime]) -> Result<()> {
     let mut times: Vec<&TestTime> = times.iter().collect();
     times.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));

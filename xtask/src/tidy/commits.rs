@@ -1,5 +1,5 @@
 //! Names commits that a reader of the history would stumble over. Only their author runs this check
-//! (`cargo xtask tidy --commits REV`): a subject can't be mended once others have the commit.
+//! (`cargo xtask tidy --commits REV`): a subject cannot be mended once others have the commit.
 
 use anyhow::Result;
 

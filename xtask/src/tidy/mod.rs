@@ -224,7 +224,7 @@ pub fn run(workspace: &Workspace, names: &[String], crates: &Crates) -> Result<T
     let mut tally = Tally::default();
     for (name, description) in chosen {
         let stopwatch = Stopwatch::start();
-        // A check that can't run must not hide the findings of others.
+        // A check that cannot run must not hide the findings of others.
         let end = match check(workspace, name, crates) {
             Ok(true) => "ok".to_owned(),
             Ok(false) => format!("FAILED, see above: {description}"),

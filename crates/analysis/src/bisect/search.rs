@@ -20,7 +20,7 @@ pub struct Search {
     pub explores: bool,
     /// The trials that ended, in their order.
     pub ended: Vec<(Trial, TrialResult)>,
-    /// Candidates that can't be measured.
+    /// Candidates that cannot be measured.
     pub unusable: BTreeSet<usize>,
 }
 
@@ -301,7 +301,7 @@ fn is_more(link: Link) -> Option<bool> {
 mod tests {
     use super::*;
 
-    /// Searches candidates with these levels, of which some can't be measured. Levels that differ
+    /// Searches candidates with these levels, of which some cannot be measured. Levels that differ
     /// by less than 3% are the same. Returns the result and the number of trials.
     fn search(levels: &[f64], broken: &[usize], explores: bool) -> (BisectOutcome, usize) {
         let mut search = Search { count: levels.len(), explores, ..Search::default() };

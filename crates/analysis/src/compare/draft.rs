@@ -29,7 +29,7 @@ pub(super) struct ComparedFigure<'m> {
 }
 
 impl<'m> ComparedFigure<'m> {
-    /// Selects the figure for a metric of several targets. Where the threads of one server can't be
+    /// Selects the figure for a metric of several targets. Where the threads of one server cannot be
     /// told apart, the CPU of the server's whole process stands for own CPU on all sides.
     pub fn new(
         samples: &Samples<'_>,

@@ -107,7 +107,7 @@ impl Estimate {
     pub fn moderate(&mut self, variance: f64, lent_freedom: f64) {
         let own = self.spread * self.spread;
 
-        // The errors of both means are multiples of the spread. Others can't say more about a mean
+        // The errors of both means are multiples of the spread. Others cannot say more about a mean
         // than its rounding allows.
         let rounding = self.floor / self.measured.error;
         self.error_scale = (variance / own).sqrt().max(rounding);

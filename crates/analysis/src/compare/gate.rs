@@ -42,7 +42,7 @@ impl Thresholds {
         self.by_metric.get(WORK).copied().unwrap_or(0.0)
     }
 
-    /// Returns whether a metric that can't be judged makes the gate doubtful. Any of
+    /// Returns whether a metric that cannot be judged makes the gate doubtful. Any of
     /// [`super::VERDICT_METRICS`] can be a regression, but only throughput and the metrics with
     /// a threshold of their own have to rule one out.
     fn has_to_be_known(&self, metric: &str) -> bool {

@@ -25,7 +25,7 @@ pub(crate) const OWN_CPU: &str = "own_cpu_us_per_op";
 /// by itself.
 pub(crate) const RESPONSE_TIMES: [&str; 2] = ["response_mean", "response_p99"];
 
-/// The figure that stands in for [`OWN_CPU`] where a server's threads can't be told apart:
+/// The figure that stands in for [`OWN_CPU`] where a server's threads cannot be told apart:
 /// [`process_cpu`].
 pub(super) const PROCESS_CPU: &str = "process_cpu_us_per_op";
 
@@ -35,7 +35,7 @@ pub(crate) fn process_cpu(row: &Row) -> Option<f64> {
     Some(row.metric("op_client_cpu_us")? + row.metric("server_cpu_us_per_op")?)
 }
 
-/// Returns whether the threads of the server can't be told apart: only the CPU of its whole process
+/// Returns whether the threads of the server cannot be told apart: only the CPU of its whole process
 /// is known.
 pub(crate) fn has_only_process_cpu(row: &Row) -> bool {
     row.metric(OWN_CPU).is_none() && process_cpu(row).is_some()

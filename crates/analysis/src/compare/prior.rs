@@ -249,7 +249,7 @@ fn common_part(likeness: Likeness, spreads: &[&Spread]) -> f64 {
     }
 }
 
-/// Returns the indexes of all spreads but the wild ones: the widest ones, if the others can't explain
+/// Returns the indexes of all spreads but the wild ones: the widest ones, if the others cannot explain
 /// them. One wild repeat must not make the whole table's prior worthless.
 fn without_wild(likeness: Likeness, spreads: &[&Spread]) -> Vec<usize> {
     // Good enough for their order, although wild spreads have a part in it.

@@ -48,7 +48,7 @@ pub(super) enum Reason {
     /// Every repeat of one target is above every repeat of the other, and that is too little to
     /// show a change.
     Apart { above: String, below: String, repeat_count: usize },
-    /// The threads of these targets can't be told apart.
+    /// The threads of these targets cannot be told apart.
     WithoutThreads { targets: Vec<String> },
     /// The trees of the two targets differed when the step began.
     OtherTree(TreeDifference),
@@ -230,7 +230,7 @@ impl fmt::Display for Reason {
             }
             Self::WithoutThreads { targets } => write!(
                 f,
-                "the threads of {} can't be told apart: this is the CPU of the clients and of the server's whole process, \
+                "the threads of {} cannot be told apart: this is the CPU of the clients and of the server's whole process, \
                  on both sides",
                 targets.join(" and ")
             ),
@@ -249,7 +249,7 @@ fn end_of_cells(status: Status, repeats: &RepeatNames<'_>) -> &'static str {
     }
 }
 
-/// Returns the end of steps, or of cells, that can't be used.
+/// Returns the end of steps, or of cells, that cannot be used.
 fn ended(status: Status, repeats: &RepeatNames<'_>) -> &'static str {
     match status {
         Status::Failed => "failed",
@@ -285,7 +285,7 @@ const TIME_UP: &str = "repeats were added until the time was up: intervals are a
 const LAYOUT: &str = "two builds of one source can differ by 2% in speed, because their code lies elsewhere in memory: \
     a change that small need not be one of the source";
 
-/// The note on a drift that the order of repeats can't show.
+/// The note on a drift that the order of repeats cannot show.
 const HIDDEN_DRIFT: &str = "each run or invocation has only one repeat, so whatever the machine does in each of them \
     again, such as slowing down from the start, counts as a change";
 

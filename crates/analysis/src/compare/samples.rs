@@ -112,7 +112,7 @@ impl TimedSample {
         let squares: f64 = all.iter().map(|value| value.rounding.powi(2)).sum();
 
         let positions: Vec<OrderSpan> = all.iter().map(|value| value.index).collect();
-        // Clocks of several machines, or of several boots, can't be compared.
+        // Clocks of several machines, or of several boots, cannot be compared.
         let of_one_block = all.iter().filter(|value| value.block == first.block);
         let times: Vec<OrderSpan> = of_one_block.filter_map(|value| value.begun).collect();
         let begun = if times.len() == all.len() { OrderSpan::of_all(&times) } else { None };
@@ -256,7 +256,7 @@ impl<'a> Samples<'a> {
         self.unfinished(place, target).next().is_some()
     }
 
-    /// Returns the targets whose threads can't be told apart in any valid repeat, where every
+    /// Returns the targets whose threads cannot be told apart in any valid repeat, where every
     /// repeat of all these targets has the CPU of the server's whole process.
     pub fn without_threads<'t>(&self, place: StepPlace<'_>, targets: &[&'t str]) -> Vec<&'t str> {
         let mut without_threads = Vec::new();

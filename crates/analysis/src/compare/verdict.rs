@@ -250,7 +250,7 @@ impl UndecidedRow {
         }
     }
 
-    /// Says that all repeats point the same way, where the interval can't.
+    /// Says that all repeats point the same way, where the interval cannot.
     fn say_if_apart(&mut self) {
         let row = &self.row;
         let repeat_count = row.repeats() as usize;

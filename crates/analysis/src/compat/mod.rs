@@ -26,7 +26,7 @@ pub use by_step::{StepPair, by_step, key_by_step};
 pub use by_variant::{VARIANT, VariantSides, by_variant, with_variant_as_factor};
 pub use work::Work;
 
-/// The reason why runs can't be compared, and the alternative.
+/// The reason why runs cannot be compared, and the alternative.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Incomparable {
@@ -182,11 +182,11 @@ pub fn check_repeats(runs: &[Recorded]) -> Result<Vec<String>, Incomparable> {
     Ok(notes(runs, |fact| fact != HOST_ID))
 }
 
-/// Refuses runs that can't be compared target by target, and returns notes on those that can:
+/// Refuses runs that cannot be compared target by target, and returns notes on those that can:
 /// changes of targets come last.
 ///
 /// # Errors
-/// The runs can't be compared.
+/// The runs cannot be compared.
 pub fn check_by_run(runs: &[Recorded]) -> Result<Vec<String>, Incomparable> {
     refuse_copies(runs)?;
     refuse_other_work(runs)?;

@@ -155,7 +155,7 @@ fn is_too_short(case: &Case<'_>) -> bool {
 }
 
 /// Returns the change of the CPU of the clients and the server's whole process, where the threads
-/// of a server can't be told apart and it may explain the change of an operation's time. The
+/// of a server cannot be told apart and it may explain the change of an operation's time. The
 /// process also works beside its connections, so this is not a part of that time.
 pub(super) fn changed_process_cpu(case: &Case<'_>) -> Option<ChangedPart> {
     let us = case.process_cpu()?;

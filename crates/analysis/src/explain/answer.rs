@@ -98,7 +98,7 @@ pub struct TargetAnswer {
     pub slower: Vec<Change>,
     /// The number of comparisons that show no change and rule out one that matters.
     pub equal: usize,
-    /// The number of comparisons that can't rule out a change that matters.
+    /// The number of comparisons that cannot rule out a change that matters.
     pub too_noisy: usize,
     /// Steps that were measured once, in the order of ratios.
     pub single: Vec<Change>,

@@ -386,7 +386,7 @@ impl<'a> Case<'a> {
         self.pair(|side| side.metric(name))
     }
 
-    /// Returns the sides whose threads can't be told apart in any repeat: base, then target.
+    /// Returns the sides whose threads cannot be told apart in any repeat: base, then target.
     pub(super) fn without_threads(&self) -> Vec<&'a str> {
         let sides = [(self.base_name(), &self.base), (self.target(), &self.side)];
         let unknown = sides.into_iter().filter(|(_, side)| {
@@ -397,7 +397,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the CPU of the clients and of the server's whole process, if the threads of one side
-    /// can't be told apart.
+    /// cannot be told apart.
     pub(super) fn process_cpu(&self) -> Option<Pair> {
         if self.without_threads().is_empty() {
             return None;
@@ -492,7 +492,7 @@ impl<'a> Case<'a> {
         let throughput = Evidence::throughput(&self.rate(), throughput);
         let mut evidence = vec![Evidence { is_noise, ..throughput }];
 
-        // Where threads can't be told apart, this stands for the server's part of own CPU.
+        // Where threads cannot be told apart, this stands for the server's part of own CPU.
         if self.process_cpu().is_some() {
             let cpu = self.metric("server_cpu_us_per_op");
             evidence

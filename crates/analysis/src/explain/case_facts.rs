@@ -37,7 +37,7 @@ pub struct CaseFacts {
     pub own_cpu_ratio: Option<f64>,
     /// The CPU of the server's whole process, in microseconds per operation.
     pub server_cpu_us: Option<Pair>,
-    /// The sides whose threads can't be told apart, base first, if the CPU of an operation is
+    /// The sides whose threads cannot be told apart, base first, if the CPU of an operation is
     /// therefore that of the server's whole process.
     pub without_threads: Vec<String>,
     /// The function in which most of the change of CPU is, by the profiles of both targets.

@@ -136,7 +136,7 @@ pub enum Detail {
     Client,
     /// The engine works on the threads of its clients.
     ClientThreads,
-    /// The threads of a server can't be told apart: it is the CPU of the clients and of the
+    /// The threads of a server cannot be told apart: it is the CPU of the clients and of the
     /// server's whole process.
     WholeProcess,
     /// The engine's own bytes changed with the wait.
@@ -396,7 +396,7 @@ fn part_of_time(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
     }))
 }
 
-/// Explains a change by the CPU of the server's whole process, where its threads can't be told
+/// Explains a change by the CPU of the server's whole process, where its threads cannot be told
 /// apart.
 fn process_cpu(case: &Case<'_>) -> Option<Cause> {
     let changed = changed_process_cpu(case)?;

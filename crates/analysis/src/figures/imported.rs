@@ -1,4 +1,4 @@
-//! Figures of steps that another tool measured: what its files have takes the place of what can't
+//! Figures of steps that another tool measured: what its files have takes the place of what cannot
 //! be computed from them, and the rest is not applicable.
 
 use std::collections::BTreeMap;

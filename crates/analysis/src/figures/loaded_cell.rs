@@ -6,13 +6,13 @@ use record::{Cell, CellRef, LogEvent, RecordError, Run, RunDir, Status, StepRead
 pub(super) struct LoadedCell {
     /// The cell; the plan's if it has no record.
     pub cell: Cell,
-    /// The events of the engine's log; `None` if there is no such log, or it can't be read.
+    /// The events of the engine's log; `None` if there is no such log, or it cannot be read.
     pub events: Option<Vec<LogEvent>>,
-    /// The reason why the events can't be read. Nothing that was measured depends on them.
+    /// The reason why the events cannot be read. Nothing that was measured depends on them.
     pub events_error: Option<RecordError>,
     /// The cell has a readable record.
     pub is_begun: bool,
-    /// The reason why its record can't be read; nothing of its steps is then known to be right.
+    /// The reason why its record cannot be read; nothing of its steps is then known to be right.
     pub error: Option<RecordError>,
     /// The recorded steps.
     pub steps: Vec<StepReader>,
@@ -24,7 +24,7 @@ impl LoadedCell {
     /// Reads a cell.
     ///
     /// # Errors
-    /// The run or its directory can't be read.
+    /// The run or its directory cannot be read.
     pub fn read(directory: &RunDir, run: &Run, reference: &CellRef) -> Result<Self, RecordError> {
         let directory = directory.cell(reference)?;
         let (record, error) = match directory.exists().then(|| directory.read()).transpose() {

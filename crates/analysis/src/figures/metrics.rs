@@ -318,7 +318,7 @@ fn all_cpu_ns_per_second(host: &HostSeries) -> Option<f64> {
 
 /// Returns nanoseconds per second of processor time that neither assay nor the server used: other
 /// programs, and the kernel's own threads. Load ranks on this host are assay too. Interrupts are
-/// left out, because they mostly serve Assay and the server. `None` if assay can't see the server,
+/// left out, because they mostly serve Assay and the server. `None` if assay cannot see the server,
 /// which may be on this host.
 fn others_ns_per_second(step: &Step, host: &HostSeries, embedded: bool) -> Option<f64> {
     let working = sum_of(host, &["cpu_user_ns", "cpu_nice_ns", "cpu_system_ns"])?;

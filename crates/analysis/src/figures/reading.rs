@@ -32,7 +32,7 @@ const LEFT_OUT: &str =
 /// Returns all figures of some runs, in the order of their plans.
 ///
 /// # Errors
-/// A record can't be read. A record that contradicts itself gives an invalid row instead.
+/// A record cannot be read. A record that contradicts itself gives an invalid row instead.
 pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
     let (figures, _) = figures_and(runs, |_| ())?;
     Ok(figures)
@@ -191,7 +191,7 @@ impl RunsReader {
         Ok(())
     }
 
-    /// Adds what a cell lacks, and what of it can't be read.
+    /// Adds what a cell lacks, and what of it cannot be read.
     fn add_problems(
         &mut self,
         run: usize,
@@ -362,7 +362,7 @@ impl RunsReader {
     }
 }
 
-/// Adds what of a step can't be read.
+/// Adds what of a step cannot be read.
 fn add_damage(figures: &mut Figures, row: &Row) {
     if row.damaged {
         figures.damages.extend(row.reasons.iter().cloned());
@@ -390,7 +390,7 @@ fn end_of(run: usize, record: &Run, reference: &CellRef, loaded: &LoadedCell) ->
     UnfinishedCell { run, cell: reference.key.clone(), status, causes }
 }
 
-/// Returns a step of a profiled cell. A step whose profile can't be read has no figures either.
+/// Returns a step of a profiled cell. A step whose profile cannot be read has no figures either.
 fn profiled_step(cell: &CellOfRun<'_>, step: &StepReader) -> Result<ProfiledStep, RecordError> {
     let (row, stacks) = match step.profile() {
         Ok(stacks) => (row_or_damage(cell, step)?, stacks),
@@ -404,7 +404,7 @@ fn profiled_step(cell: &CellOfRun<'_>, step: &StepReader) -> Result<ProfiledStep
     })
 }
 
-/// Returns a step of an exact cell. A step whose functions can't be read has no work either.
+/// Returns a step of an exact cell. A step whose functions cannot be read has no work either.
 fn exact_step(cell: &CellOfRun<'_>, step: &StepReader) -> Result<ExactStep, RecordError> {
     let (row, graphs) = match step.work() {
         Ok(graphs) => (row_or_damage(cell, step)?, graphs),

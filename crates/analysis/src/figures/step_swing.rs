@@ -304,7 +304,7 @@ mod tests {
         let embedded = Cell { embedded: true, ..Cell::default() };
         assert_eq!(others(&Cell::default(), &series), [[6.0]]);
         assert_eq!(others(&embedded, &series), [[12.0]]);
-        // A server that Assay can't see may use the CPU of others.
+        // A server that Assay cannot see may use the CPU of others.
         series.host.remove("server_cpu_user_ns");
         assert!(others(&Cell::default(), &series).is_empty());
     }

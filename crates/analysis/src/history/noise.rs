@@ -91,7 +91,7 @@ impl Noise {
 }
 
 /// Combines what each series says of its wandering with what all say: most of it is the machine's,
-/// and one short series can't tell it from chance.
+/// and one short series cannot tell it from chance.
 pub(super) fn pool(noises: &mut [Noise]) {
     for length in BLOCKS.into_iter().skip(1) {
         let ratio = |noise: &Noise| {

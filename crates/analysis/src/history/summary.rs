@@ -248,7 +248,7 @@ fn steps(figures: &Figures) -> Vec<StepSummary> {
 /// Reads what history needs of a run's record. The figures are those of this run alone.
 ///
 /// # Errors
-/// `run.json` can't be read.
+/// `run.json` cannot be read.
 pub fn summarize(
     directory: &RunDir,
     figures: &Figures,

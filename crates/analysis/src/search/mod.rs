@@ -139,7 +139,7 @@ const WITH_RATE: &str = "rate-";
 
 /// Returns the name of the variant with a rate per second and client.
 pub fn rate_variant(rate: f64) -> String {
-    // A name can't have a point.
+    // A name cannot have a point.
     format!("{WITH_RATE}{rate}").replace('.', "_")
 }
 
@@ -454,7 +454,7 @@ pub fn bracket(trials: &[RateTrial]) -> (Option<f64>, Option<f64>) {
 
 fn stopped(trial: &RateTrial, reason: &str) -> SearchState {
     let what = trial.variant.as_deref().unwrap_or("a cell");
-    SearchState::Stopped(format!("{what} can't be judged: {reason}"))
+    SearchState::Stopped(format!("{what} cannot be judged: {reason}"))
 }
 
 /// Rounds a rate to three significant digits, or to more if the tolerance needs them: a rate

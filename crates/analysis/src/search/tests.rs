@@ -122,7 +122,7 @@ fn a_rate_that_cannot_be_judged_stops_the_search() {
         trial(Some(2000.0), 2000.0, TrialVerdict::NotJudged("it failed".into())),
         trial(None, 4000.0, no_response_time()),
     ];
-    let stopped = SearchState::Stopped("rate-500 can't be judged: it failed".into());
+    let stopped = SearchState::Stopped("rate-500 cannot be judged: it failed".into());
     assert_eq!(state(&SEARCH, &trials, 4), stopped);
 }
 
@@ -197,7 +197,7 @@ fn op(count: u64, p99_ms: f64) -> OpFigures {
 fn a_cell_that_fails_before_the_step_stops_the_search() {
     let capped = RateSearch { rate_max: Some(500.0), ..SEARCH };
     let failed = |variant: &str| {
-        let why = "can't be judged: the server did not start";
+        let why = "cannot be judged: the server did not start";
         SearchState::Stopped(format!("{variant} {why}"))
     };
     let first = [("rate-500", Status::Failed, None)];
@@ -222,7 +222,7 @@ fn a_rate_is_judged_by_all_of_its_repeats() {
     let invalid =
         Row { valid: false, reasons: vec!["the client was too slow".into()], ..row(true) };
     let cells = [("rate-500", Status::Complete, Some(invalid))];
-    let stopped = "rate-500 can't be judged: the client was too slow";
+    let stopped = "rate-500 cannot be judged: the client was too slow";
     assert_eq!(state_of(&capped, &cells), SearchState::Stopped(stopped.into()));
 }
 

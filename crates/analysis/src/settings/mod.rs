@@ -78,7 +78,7 @@ impl RunSettings {
     /// Reads the cells of a run.
     ///
     /// # Errors
-    /// A record can't be read.
+    /// A record cannot be read.
     pub fn read(directory: &RunDir) -> Result<Self, RecordError> {
         let run = directory.read_run()?;
         let mut cells = Vec::new();

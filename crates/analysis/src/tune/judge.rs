@@ -33,7 +33,7 @@ impl Goal {
         std::iter::once(self.step.as_str()).chain(kept).collect()
     }
 
-    /// Judges a screening. `None` if its targets can't tell the effects of the factors.
+    /// Judges a screening. `None` if its targets cannot tell the effects of the factors.
     pub fn screened(&self, figures: &Figures) -> Option<Vec<ScreenedLevel>> {
         let effects = designed_effects(figures, &CompareOptions::default())?;
         let rows = || effects.rows.iter().filter(|row| row.compared.metric == THROUGHPUT);

@@ -23,7 +23,7 @@ certain: the result is invalid, missing, too noisy or measured only once. Assay 
 instructions per operation, in exact work, and in each metric that a threshold names. To pass, only throughput and the named metrics must rule one out.
 
 With `--require`, the exit code is 0 if every target meets every requirement, 3 if one is missed, and 4 if none is missed but \
-one can't be judged: it is invalid, not applicable, too noisy or measured only once. With `--gate` as well, 3 outweighs 4, and 4 \
+one cannot be judged: it is invalid, not applicable, too noisy or measured only once. With `--gate` as well, 3 outweighs 4, and 4 \
 outweighs 0.
 
 Examples:

@@ -32,7 +32,7 @@ pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     }
 
-    // A build that can't be read still has a line, with the problem as its state.
+    // A build that cannot be read still has a line, with the problem as its state.
     let mut exit = Exit::Ok;
     let mut lines = vec![["name", "engine", "version", "MB", "spec", "state"].map(str::to_owned)];
     for (name, build) in store.list()? {

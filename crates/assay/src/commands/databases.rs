@@ -25,7 +25,7 @@ pub fn databases(args: &DatabasesArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     }
 
-    // A database that can't be read still has a line, with the problem as its state.
+    // A database that cannot be read still has a line, with the problem as its state.
     let mut exit = Exit::Ok;
     let head = ["name", "version", "workload", "config", "MB", "age", "runs", "state"];
     let mut lines = vec![head.map(str::to_owned)];

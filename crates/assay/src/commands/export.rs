@@ -52,7 +52,7 @@ pub fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
 fn export_tables(args: &ExportArgs, form: Form) -> anyhow::Result<Exit> {
     if !args.only.is_empty() && args.tables.contains(&ExportTable::Verdicts) {
         return Err(UsageError::new(
-            "`--only` can't select rows of the table `verdicts`, whose comparisons need all cells",
+            "`--only` cannot select rows of the table `verdicts`, whose comparisons need all cells",
             Some("export this table without `--only`".into()),
         )
         .into());

@@ -49,7 +49,7 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
         eprint_line!("page: {}", terminal_text(&file.display().to_string()));
     }
 
-    // A regression says more than a run that can't be read.
+    // A regression says more than a run that cannot be read.
     let is_regressed = found.changes().iter().any(|(_, change)| change.fails_gate());
     Ok(if args.gate && is_regressed {
         Exit::Regressed

@@ -18,7 +18,7 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
     let fetch = target_builds[0].missing().map(|spec| format!("assay fetch {spec}; "));
     let NamedBuilds { builds, .. } = name_builds(&targets, target_builds)?;
     let mut configs = Vec::new();
-    // Assay can't change the settings of a server that it does not start.
+    // Assay cannot change the settings of a server that it does not start.
     if !builds[0].is_foreign() {
         configs.extend(DraftConfig::second_of(builds[0].engine));
     }

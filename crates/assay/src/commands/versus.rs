@@ -70,7 +70,7 @@ fn draft_of<'a>(
     let workload = args.workload.map(DraftWorkload::from);
     // One config of one build is compared with the build as it is.
     let has_base = configs.is_empty() || (builds.len() == 1 && configs.len() == 1 && !args.aa);
-    // A server that Assay did not start can't be copied.
+    // A server that Assay did not start cannot be copied.
     let can_copy = !builds.iter().any(DraftBuild::is_foreign);
 
     Ok(Draft {
@@ -87,7 +87,7 @@ fn draft_of<'a>(
     })
 }
 
-/// Prints where the plan is, and what a quick run can't show.
+/// Prints where the plan is, and what a quick run cannot show.
 fn tell_of_plan(args: &VersusArgs, path: &Path) {
     eprintln!("plan: {}", path.display());
     if args.quick {

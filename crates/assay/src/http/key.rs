@@ -70,7 +70,7 @@ impl Key {
     ///
     /// # Errors
     ///
-    /// If the file is not a regular file of this user, if all users can read it, or if it can't be
+    /// If the file is not a regular file of this user, if all users can read it, or if it cannot be
     /// written.
     pub(super) fn write_to(&self, path: &Path) -> anyhow::Result<()> {
         let shown = terminal_text(&path.display().to_string());

@@ -9,7 +9,7 @@ const REQUEST_BYTES_MAX: usize = 8 << 10;
 /// The maximum length of a method's name.
 const METHOD_BYTES_MAX: usize = 20;
 
-/// Headers of all replies. A page can't be shown within another one, and pages from elsewhere can't
+/// Headers of all replies. A page cannot be shown within another one, and pages from elsewhere cannot
 /// read it. Whatever else a page may load or run, the policy in its own head says.
 const HEADERS: &str = "Cache-Control: no-store\r\n\
     Content-Security-Policy: frame-ancestors 'none'; base-uri 'none'; form-action 'self'\r\n\

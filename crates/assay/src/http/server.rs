@@ -55,7 +55,7 @@ impl Listener {
     ///
     /// # Errors
     ///
-    /// If others can read the file, or if it can't be written.
+    /// If others can read the file, or if it cannot be written.
     pub fn write_key(&self, path: &Path) -> anyhow::Result<()> {
         self.access.key.write_to(path)
     }

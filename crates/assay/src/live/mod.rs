@@ -205,7 +205,7 @@ impl Live {
         let Some(watcher) = self.watcher.clone() else {
             return Ok(None);
         };
-        let (reader, writer) = std::io::pipe().context("a pipe can't be made")?;
+        let (reader, writer) = std::io::pipe().context("a pipe cannot be made")?;
 
         spawn("live-relay", move || {
             let lines = BufReader::new(reader).lines().map_while(Result::ok);

@@ -210,7 +210,7 @@ fn requests_are_answered_or_refused() {
         ("GET / HTTP/1.1\r\nHost: evil.example\r\nHOST", "400 Bad Request"),
         ("GET / HTTP/1.1\r\n\r\n", "400 Bad Request"),
         ("GET / HTTP/1.1\r\nHost : localhost:9187\r\nHOST", "400 Bad Request"),
-        // What can't become a request is refused at once.
+        // What cannot become a request is refused at once.
         ("\u{16}\u{3}\u{1}", "400 Bad Request"),
         ("GET / HTTP/1.1\nHost: localhost:9187\n\n", "400 Bad Request"),
         ("nonsense", "400 Bad Request"),

@@ -114,7 +114,7 @@ fn list(query: &Query, index: &Index) -> anyhow::Result<Content> {
     let page = query.text("page").parse().unwrap_or(1).clamp(1, page_count);
     let rows = selected.iter().skip((page - 1) * RUNS_A_PAGE).take(RUNS_A_PAGE);
     let folder = index.folder().display().to_string();
-    // A run whose facts can't be read has no results either.
+    // A run whose facts cannot be read has no results either.
     let is_read = |run: &&IndexedRun| run.results.is_some() || matches!(run.outline, Some(Err(_)));
 
     Ok(Content::ok(

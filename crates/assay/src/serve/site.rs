@@ -71,7 +71,7 @@ fn make_pages(index: &Index, received: &Mutex<Receiver<Request>>) {
 
         let content = careful(|| pages::answer(&target, index)).unwrap_or_else(|why| {
             let why = report::terminal_text(&why);
-            Content::text("500 Internal Server Error", &format!("the page can't be made: {why}"))
+            Content::text("500 Internal Server Error", &format!("the page cannot be made: {why}"))
         });
         // The reader may have left.
         let _ = reply.send(content);

@@ -336,7 +336,7 @@ fn a_server_that_can_not_be_reached_is_named_without_its_password() {
         r#"
         closed port | run closed.toml | 1 | 127.0.0.1 | Connection refused | help: start the server
         no PostgreSQL | run other.toml | 1 | 127.0.0.1 | PostgreSQL
-        a config | run config.toml | 2 | config.toml:10:20 | can't configure a server | help:
+        a config | run config.toml | 2 | config.toml:10:20 | cannot configure a server | help:
         no URL | check no-url.toml | 2 | no-url.toml:8:7 | postgresql://
         "#,
     );

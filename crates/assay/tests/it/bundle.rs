@@ -175,7 +175,7 @@ fn a_run_without_a_finding_is_not_bundled() {
     ]);
     bundle(&["lite.nxt", "--step", "l.i0"]).expect_in_stderr(&["did you mean `lite.next`"]);
     bundle(&["lite.next", "--step", "l.i9"]).expect_in_stderr(&["the run has no step `l.i9`"]);
-    bundle(&["lite.base", "--step", "l.i0"]).expect_in_stderr(&["can't be compared with itself"]);
+    bundle(&["lite.base", "--step", "l.i0"]).expect_in_stderr(&["cannot be compared with itself"]);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn options_that_name_programs_and_passwords_stay_at_home() {
     let args =
         ["bundle", run, "--between", "own.base", "own.sync", "--step", "l.i0", "-o", "finding"];
     let ended = place.assay(&args).expect_code(0).expect_in_stderr(&[
-        "build own can't be downloaded",
+        "build own cannot be downloaded",
         "config.postgres.base.set.archive_command is left out: it ",
         "config.postgres.base.set.primary_conninfo is left out: it may name a program",
         "config.postgres.sync.set.\"my.size\" is left out: the engine does not report such an option",
@@ -221,7 +221,7 @@ fn options_that_name_programs_and_passwords_stay_at_home() {
     // Whoever has a build names it; the finding is judged all the same.
     copy(&bundle, &other.join("finding"));
     other.assay(&["run", "finding"]).expect_code(2).expect_in_stderr(&[
-        "a bundle can't have `build.own.postgres`: it does not name a build that everybody can fetch",
+        "a bundle cannot have `build.own.postgres`: it does not name a build that everybody can fetch",
         "`assay run finding/plan.toml`",
     ]);
 
@@ -291,7 +291,7 @@ fn a_strangers_plan_runs_nothing_of_its_own() {
         ),
     ] {
         stranger(&place, &format!("{PLAN}{lines}"));
-        let refused = format!("a bundle can't have `{key}`");
+        let refused = format!("a bundle cannot have `{key}`");
         for command in ["run", "check"] {
             place.assay(&[command, "bundle"]).expect_code(2).expect_in_stderr(&[
                 &refused,

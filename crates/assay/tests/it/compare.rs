@@ -397,7 +397,7 @@ fn missing_measurements_do_not_pass() {
     let by_run = [&[&yesterday, &today, "--by-run"][..], &gate].concat();
     let doubtful = compared(&place, &by_run).expect_code(4);
     doubtful.expect_in_stderr(&[
-        "Assay can't judge throughput in the only comparison",
+        "Assay cannot judge throughput in the only comparison",
         "run 2 lite.next c1: was not measured, unlike run 1",
     ]);
 

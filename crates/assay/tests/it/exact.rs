@@ -346,7 +346,7 @@ fn exact_cells_without_valgrind_are_refused_with_the_name_of_the_package() {
     let ended = place.spawn_as(command, &["run", "plan.toml", "--exact"]).wait();
     ended
         .expect_code(2)
-        .expect_in_stderr(&["exact cells can't be measured", "Debian's package `valgrind`"]);
+        .expect_in_stderr(&["exact cells cannot be measured", "Debian's package `valgrind`"]);
     assert!(entries(&place.join("results")).is_empty());
 }
 
@@ -360,8 +360,8 @@ fn targets_whose_work_can_not_be_counted_are_named_and_have_no_exact_cells() {
     let replicated = POSTGRES.to_owned() + "replicas = 1\n";
 
     for (targets, why) in [
-        (attached, "the work of `theirs.default` can't be counted: its server runs already"),
-        (replicated, "the work of `pg.base` can't be counted: it has replicas"),
+        (attached, "the work of `theirs.default` cannot be counted: its server runs already"),
+        (replicated, "the work of `pg.base` cannot be counted: it has replicas"),
     ] {
         let place = Place::new();
         let steps = workload(500, 200, QUICK, "steps = [\"l.i0\"]");

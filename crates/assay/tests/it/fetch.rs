@@ -558,7 +558,7 @@ fn runs(store: &Path, text: &str) {
     assert!(run.contains(store.to_str().unwrap()), "its files are in the record");
 }
 
-/// Fetches a build for real, if it is not there; the reason where that can't be.
+/// Fetches a build for real, if it is not there; the reason where that cannot be.
 fn fetched(store: &Path, spec: &str) -> Result<(), String> {
     let output =
         Command::new(ASSAY).args(["fetch", spec]).env("ASSAY_BUILDS", store).output().unwrap();

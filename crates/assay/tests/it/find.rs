@@ -125,7 +125,7 @@ fn what_fails_ends_its_own_search_only() {
     let both = [&args[..], &["none.a", "--only", "lite.full"]].concat();
     let ended = find(&place, &plan, &both).expect_code(1).expect_in_stdout(&[
         "none.a sustains no rate in l.i1",
-        "The search for lite.full stopped: rate-100000 can't be judged: ",
+        "The search for lite.full stopped: rate-100000 cannot be judged: ",
     ]);
 
     let shown = Shown::read(&place, &place.only_run());
@@ -155,7 +155,7 @@ fn what_cannot_be_searched_is_refused() {
     refused(
         PLAN,
         &[&p99[..], &["l.x"]].concat(),
-        &["step `l.x` can't have a rate", "`l.i1`, `qr100`"],
+        &["step `l.x` cannot have a rate", "`l.i1`, `qr100`"],
     );
     refused(
         PLAN,

@@ -204,7 +204,7 @@ struct OtherHost {
 }
 
 impl OtherHost {
-    /// Makes it; where that can't be done, the test that asks has been called skipped.
+    /// Makes it; where that cannot be done, the test that asks has been called skipped.
     fn make_or_test_is_skipped() -> Option<Self> {
         let id = std::process::id();
         let net = format!("10.213.{}", id % 256);

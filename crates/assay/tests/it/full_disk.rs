@@ -32,11 +32,11 @@ impl Disk {
             Ok(output) if output.status.success() => Some(Self { path }),
             Ok(output) => {
                 let said = String::from_utf8_lossy(&output.stderr).into_owned();
-                say_skipped(&format!("a file system can't be mounted: {}", said.trim()));
+                say_skipped(&format!("a file system cannot be mounted: {}", said.trim()));
                 None
             }
             Err(error) => {
-                say_skipped(&format!("a file system can't be mounted: {error}"));
+                say_skipped(&format!("a file system cannot be mounted: {error}"));
                 None
             }
         }

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use crate::place::{ASSAY, NULL, POSTGRES, Place, QUICK, SQLITE, entries, workload};
 use crate::{postgres_is_here_or_test_is_skipped, say_skipped};
 
-/// A config that a server reads, but can't start with.
+/// A config that a server reads, but cannot start with.
 const UNUSABLE: &str = "[config.postgres.unusable]\nextends = \"base\"\n\
                         set.shared_preload_libraries = \"no_such_library\"\n";
 

@@ -61,7 +61,7 @@ fn groff_formats_every_manual_page_without_a_warning() {
         // Without bold and underlined letters, which a plain terminal overstrikes.
         groff.args(["-man", "-ww", "-Tascii", "-P-cbou"]).arg(&page);
         let Ok(output) = groff.stdin(Stdio::null()).output() else {
-            return not_here("groff", "it can't be started");
+            return not_here("groff", "it cannot be started");
         };
         let warnings = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && warnings.is_empty(), "{warnings}");

@@ -62,7 +62,7 @@ pub(crate) fn rank(running: &Running, rank: u32) -> Option<u32> {
     with_children(running.id()).into_iter().find(is_rank)
 }
 
-/// Four clients, which 3 ranks can't share evenly.
+/// Four clients, which 3 ranks cannot share evenly.
 fn plan(time: &str, more: &str) -> String {
     let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"qr100\"]\n";
     let workload = workload(600, 200, time, &format!("{steps}{more}"));
@@ -203,7 +203,7 @@ fn engines_without_load_ranks_say_so_under_mpirun() {
     let plan = workload(600, 200, QUICK, "")
         + "[build.lite]\nsqlite = \"bundled\"\n[config.sqlite.base]\n";
     run(&place, &plan, 1).expect_code(2).expect_in_stderr(&[
-        "`lite.base` can't have load ranks: `sqlite` runs inside assay's own process",
+        "`lite.base` cannot have load ranks: `sqlite` runs inside assay's own process",
         "help: start assay without `mpirun`",
     ]);
 }
@@ -218,7 +218,7 @@ fn steps_whose_clients_number_rows_together_say_so_under_mpirun() {
         "[workload.transactions]\nuse = \"ycsb\"\nsteps = [\"load\", \"c\", \"d\"]\n{POSTGRES}"
     );
     run(&place, &plan, 1).expect_code(2).expect_in_stderr(&[
-        "step `d` can't have load ranks: all its clients take the numbers of rows from one place",
+        "step `d` cannot have load ranks: all its clients take the numbers of rows from one place",
         "help: start assay without `mpirun`, or remove the step",
     ]);
 }

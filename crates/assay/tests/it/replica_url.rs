@@ -120,7 +120,7 @@ fn a_replica_that_runs_is_measured_and_left_as_it_was() {
     let set = "config.postgres.base.replica.set.work_mem=1MB";
     let ended = place.run(&pair.plan(), &["--set", set]).expect_code(2);
     ended.expect_in_stderr(&[
-        "assay can't configure or limit replicas that it does not start",
+        "assay cannot configure or limit replicas that it does not start",
         "remove `replica` from its config",
     ]);
 
@@ -137,7 +137,7 @@ fn a_replica_that_runs_is_measured_and_left_as_it_was() {
     // One writes heartbeats, and three watch the replica.
     assert_eq!(needed(&watched), needed(&format!("{alone}{of_engine}")) + 4);
 
-    // A replica that can't show the heartbeat is refused without waiting for `server-timeout`.
+    // A replica that cannot show the heartbeat is refused without waiting for `server-timeout`.
     let mut session = pair.primary.connect().unwrap();
     session.query("create role weak superuser login password 'right'").unwrap();
     session.query("create database other").unwrap();
@@ -146,7 +146,7 @@ fn a_replica_that_runs_is_measured_and_left_as_it_was() {
     session.query("alter role weak nosuperuser").unwrap();
     let ended = place.run(&weak, &[]).expect_code(1);
     ended.expect_in_stderr(&[
-        "replica_1 can't show the heartbeats of its primary",
+        "replica_1 cannot show the heartbeats of its primary",
         "permission denied for table assay_heartbeat",
         "grant its user `select`",
     ]);
@@ -206,7 +206,7 @@ fn a_logical_replica_that_runs_gets_the_tables_of_its_primary_and_loses_only_the
     let two_kept = ["--set", "clients=[2]", "--set", "keep-data=true"];
     let ended = place.run(&pair.plan(), &two_kept).expect_code(1);
     ended.expect_in_stderr(&[
-        "replica_1 can't get the tables of its primary",
+        "replica_1 cannot get the tables of its primary",
         "relation \"pi2\" already exists",
     ]);
 

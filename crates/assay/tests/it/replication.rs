@@ -233,7 +233,7 @@ fn a_replica_that_does_not_start_leaves_its_log_and_nothing_else() {
     place
         .run(&plan("rows = 1000", too_few), &[])
         .expect_code(1)
-        .expect_in_stderr(&["can't start replica_1", "insufficient parameter settings"]);
+        .expect_in_stderr(&["cannot start replica_1", "insufficient parameter settings"]);
     place.assert_nothing_is_left();
     assert!(!place.join("data/pg.base").exists());
     let cell = place.only_run().join("cells/pg.base/c1/r1");

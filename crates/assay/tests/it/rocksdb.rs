@@ -311,7 +311,7 @@ fn a_cell_that_needs_more_memory_than_its_config_allows_has_failed_for_that_reas
            [[target]]\nbuilds = [\"b0\"]\nconfigs = [\"tight\"]\n";
     let ended = place.run(&plan, &[]);
     if ended.stderr.contains("warning[server::limits]") {
-        say_skipped("memory can't be limited here");
+        say_skipped("memory cannot be limited here");
         return;
     }
 

@@ -233,7 +233,7 @@ fn what_an_engine_cannot_do_is_left_out_and_no_failure() {
     );
 
     const SAID: &str =
-        "`lite.base` with variant `keyless` can't be measured and is left out: SQLite ";
+        "`lite.base` with variant `keyless` cannot be measured and is left out: SQLite ";
     let ended = place.run(&plan, &[]).expect_code(0);
     let run = ended.run_directory();
     let ended = ended.expect_in_stderr(&[SAID, "2 cells without 2 that are not applicable"]);

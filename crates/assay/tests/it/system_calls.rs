@@ -29,7 +29,7 @@ fn calls_are_counted_or_test_is_skipped() -> bool {
     match probe::SystemCallEvents::open(&["fdatasync"]) {
         Ok(_) => true,
         Err(error) => {
-            say_skipped(&format!("system calls can't be counted here: {error}"));
+            say_skipped(&format!("system calls cannot be counted here: {error}"));
             false
         }
     }
@@ -129,7 +129,7 @@ fn a_user_without_rights_measures_anyway_and_is_told_once_what_to_do() {
     command.uid(SOMEBODY).gid(SOMEBODY);
     let args = ["run", "plan.toml", "--system-calls", "--results", "results", "--data", "data"];
     let ended = place.spawn_as(command, &args).wait().expect_code(0);
-    let told = ended.stderr.matches("system calls can't be counted").count();
+    let told = ended.stderr.matches("system calls cannot be counted").count();
     assert_eq!(told, 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("run as root"), "{}", ended.stderr);
 

@@ -181,10 +181,10 @@ fn what_a_server_can_not_make_is_refused_before_the_run() {
         ),
         (
             "extensions = [\"nonesuch\"]",
-            ["can't create the extension `nonesuch`", "pg_available_extensions"],
+            ["cannot create the extension `nonesuch`", "pg_available_extensions"],
         ),
         ("setup-sql = [\"select nonsense\"]", ["refuses `select nonsense`", "`setup-sql`"]),
-        ("table-options = \"WITH (colour = 1)\"", ["can't create a table", "`table-options`"]),
+        ("table-options = \"WITH (colour = 1)\"", ["cannot create a table", "`table-options`"]),
         ("init-arguments = [\"--wal-segsize=65\"]", ["power of 2", "`init-arguments`"]),
         ("init-arguments = [\"--pgdata=/x\"]", ["decides on `--pgdata`", "remove"]),
         ("env.LD_PRELOAD = \"/nowhere/x.so\"", ["did not load `/nowhere/x.so`", "existing"]),
@@ -252,5 +252,5 @@ fn a_kept_database_is_used_only_by_configs_that_make_the_same_one() {
     place
         .run(&(plan + other), &[])
         .expect_code(2)
-        .expect_in_stderr(&["`pg.base` can't load its database", "same `table-format`"]);
+        .expect_in_stderr(&["`pg.base` cannot load its database", "same `table-format`"]);
 }

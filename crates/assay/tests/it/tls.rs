@@ -103,7 +103,7 @@ fn an_address_of_another_host_is_refused_before_anything_runs() {
     let place = Place::new();
     let plan = plan(POSTGRES, "postgres", QUICK).replace("127.0.0.1", "192.0.2.1");
     place.run(&plan, &[]).expect_code(2).expect_in_stderr(&[
-        "a server can't listen on 192.0.2.1: ",
+        "a server cannot listen on 192.0.2.1: ",
         "plan.toml:1:10",
         "help: write an address of this host (",
     ]);

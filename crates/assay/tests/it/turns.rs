@@ -269,7 +269,7 @@ fn targets_that_can_t_take_turns_are_refused_before_anything_runs() {
     place
         .run(&plan("order = \"grouped\"\nrepeats = 2", &both), &[])
         .expect_code(2)
-        .expect_in_stderr(&["the targets can't take turns: `order` is `grouped`"]);
+        .expect_in_stderr(&["the targets cannot take turns: `order` is `grouped`"]);
 
     let url = "\n[build.one]\nurl = \"postgres://u@127.0.0.1:1/d\"\n\
                [build.two]\nurl = \"postgres://u@127.0.0.1:1/d\"\n[config.postgres.base]\n";

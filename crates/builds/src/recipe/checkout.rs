@@ -64,7 +64,7 @@ impl Objects<'_> {
         let mut command = git_of_scratch(source);
         command.args(["-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", hash]);
         let checked_out = output(&mut command)?;
-        // Git only prints which files it can't read, and reports success.
+        // Git only prints which files it cannot read, and reports success.
         let missing = output(git_of_scratch(source).args(["ls-files", "--deleted"]))?;
         if !checked_out.is_success || !missing.stdout.is_empty() {
             return Err(self.lacks_objects(hash, checked_out.first_error()).into());

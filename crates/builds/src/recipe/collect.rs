@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::Context;
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, openat, openat2, readlinkat};
 
-/// Why what a recipe should make can't be taken.
+/// Why what a recipe should make cannot be taken.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NotGiven(String);

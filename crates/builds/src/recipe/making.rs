@@ -173,7 +173,7 @@ impl Making<'_> {
         let copy = match collect(source, &self.recipe.gives, root) {
             Ok(copy) => copy,
             Err(error) => match error.downcast_ref::<NotGiven>() {
-                Some(why) => return Err(self.useless(&format!("can't be taken: {why}"))?),
+                Some(why) => return Err(self.useless(&format!("cannot be taken: {why}"))?),
                 None => return Err(error),
             },
         };
@@ -189,7 +189,7 @@ impl Making<'_> {
 
         match inspect::version(&place, &place.programs[0]) {
             Ok(version) => Ok(Collected { place, version }),
-            Err(error) => Err(self.useless(&format!("can't be used: {error}"))?),
+            Err(error) => Err(self.useless(&format!("cannot be used: {error}"))?),
         }
     }
 

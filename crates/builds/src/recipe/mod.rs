@@ -72,7 +72,7 @@ impl Patch {
     /// Reads a patch.
     ///
     /// # Errors
-    /// A [`BuildError`] for a file that can't be read or is too large.
+    /// A [`BuildError`] for a file that cannot be read or is too large.
     pub fn read(path: &Path) -> Result<Self, BuildError> {
         let refused = |why: String| BuildError::usage(why, "give a file in the form of `git diff`");
 
@@ -173,7 +173,7 @@ impl Recipe {
     pub fn last_duration(&self, store: &Store) -> anyhow::Result<Option<Duration>> {
         let mut last = None;
         for (_, build) in store.list()? {
-            // A manifest that can't be read says nothing.
+            // A manifest that cannot be read says nothing.
             let Ok(manifest) = build.map(|build| build.manifest) else { continue };
             let Some(made) = manifest.made else { continue };
             if manifest.engine == self.engine && made.make == self.make {

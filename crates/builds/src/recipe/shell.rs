@@ -69,12 +69,12 @@ pub fn run(
     Ok(has_ended?.then_some(status))
 }
 
-/// Returns the error for a command that can't be started in the folder `source`.
+/// Returns the error for a command that cannot be started in the folder `source`.
 fn cannot_start(error: &std::io::Error, source: &Path) -> BuildError {
     if error.kind() == ErrorKind::PermissionDenied {
         let folder = source.display();
         return BuildError::new(
-            format!("`nobody`, who runs recipes for root, can't enter `{folder}`"),
+            format!("`nobody`, who runs recipes for root, cannot enter `{folder}`"),
             "set ASSAY_BUILDS to a folder that everybody can enter, or let everybody enter this one: `chmod a+x`",
         );
     }

@@ -23,7 +23,7 @@ pub struct ClientOutput {
 pub enum Reason {
     /// The requested package or version does not exist.
     NotFound,
-    /// The server can't be reached.
+    /// The server cannot be reached.
     NoNetwork,
     /// The disk is full.
     DiskFull,

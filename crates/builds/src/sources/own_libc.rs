@@ -105,7 +105,7 @@ fn check_loader(loader: &Path) -> anyhow::Result<()> {
     }
 
     Err(BuildError::new(
-        "programs of this suite can't run here: its C library is older than glibc 2.33, or for another machine",
+        "programs of this suite cannot run here: its C library is older than glibc 2.33, or for another machine",
         "use bookworm or a later suite, or `postgres@VERSION` or `mariadb@VERSION`",
     )
     .into())

@@ -320,7 +320,7 @@ fn a_store_that_the_other_user_cannot_enter_is_told() {
     place.store.lock(&|_| {}).unwrap();
     crate::repository::set_mode(place.store.root(), 0o700);
     let error = place.build(&place.recipe(), &commit).unwrap_err();
-    assert!(error.is::<BuildError>() && error.to_string().contains("can't enter"), "{error}");
+    assert!(error.is::<BuildError>() && error.to_string().contains("cannot enter"), "{error}");
 }
 
 #[test]

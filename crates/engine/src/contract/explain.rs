@@ -69,7 +69,7 @@ impl<'a, E: SqlEngine> Capture<'a, E> {
         Ok(Some(Self { engine, captured: Arc::new(Mutex::new(captured)) }))
     }
 
-    /// Asks the engine for the plans of the captured statements. A statement that it can't explain
+    /// Asks the engine for the plans of the captured statements. A statement that it cannot explain
     /// has an error.
     ///
     /// # Errors

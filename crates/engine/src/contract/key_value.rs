@@ -83,9 +83,9 @@ pub trait KeyValueSession: Send + 'static {
     /// value the key then has ([`MergeOperator`](words::MergeOperator)).
     ///
     /// # Errors
-    /// An error of the engine; always, if it can't merge values.
+    /// An error of the engine; always, if it cannot merge values.
     fn merge(&mut self, _key: &[u8], _value: &[u8]) -> Result<(), Error> {
-        Err(Error::other("the engine can't merge values"))
+        Err(Error::other("the engine cannot merge values"))
     }
 
     /// Removes a key, whether or not it exists. Most engines don't check that.
@@ -97,26 +97,26 @@ pub trait KeyValueSession: Send + 'static {
     /// Removes all keys from `from` up to `end`, but not `end` itself, with one call.
     ///
     /// # Errors
-    /// An error of the engine; always, if it can't delete a range.
+    /// An error of the engine; always, if it cannot delete a range.
     fn delete_range(&mut self, _from: &[u8], _end: &[u8]) -> Result<(), Error> {
-        Err(Error::other("the engine can't delete a range of keys"))
+        Err(Error::other("the engine cannot delete a range of keys"))
     }
 
     /// Writes an entry into a sorted file outside of the database, for [`ingest`](Self::ingest). The
     /// keys of one ingestion ascend.
     ///
     /// # Errors
-    /// An error of the engine; always, if it can't take over files.
+    /// An error of the engine; always, if it cannot take over files.
     fn write_file(&mut self, _key: &[u8], _value: &[u8]) -> Result<(), Error> {
-        Err(Error::other("the engine can't take over sorted files"))
+        Err(Error::other("the engine cannot take over sorted files"))
     }
 
     /// Makes all files that [`write_file`](Self::write_file) wrote part of the database, atomically.
     ///
     /// # Errors
-    /// An error of the engine; always, if it can't take over files.
+    /// An error of the engine; always, if it cannot take over files.
     fn ingest(&mut self) -> Result<(), Error> {
-        Err(Error::other("the engine can't take over sorted files"))
+        Err(Error::other("the engine cannot take over sorted files"))
     }
 
     /// Sets the options of the following transactions.

@@ -32,7 +32,7 @@ pub struct LibraryConfig {
     /// (`block_based_table_factory.block_size`), or combined (`block_based_table_factory`,
     /// `{...}`). A cache is `block_cache`: a size, `{capacity=...;num_shard_bits=...}`,
     /// `{id=HyperClockCache;capacity=...;estimated_entry_charge=...}` or
-    /// `{id=AutoHyperClockCache;capacity=...}`. Paths (`wal_dir`, `db_paths`, ...) can't be set,
+    /// `{id=AutoHyperClockCache;capacity=...}`. Paths (`wal_dir`, `db_paths`, ...) cannot be set,
     /// because assay keeps all files in one directory, which it can wipe.
     pub set: Vec<(String, String)>,
     /// RocksDB: the treatment of options that the version does not know.
@@ -116,7 +116,7 @@ pub trait KeyValueEngine: Engine {
         &[]
     }
 
-    /// Returns what a session of the engine can't do; all false for an engine that can do all.
+    /// Returns what a session of the engine cannot do; all false for an engine that can do all.
     fn lacks(&self) -> Lacking {
         Lacking::default()
     }
@@ -200,7 +200,7 @@ pub trait KeyValueLibrary: Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// An option that the library does not know, a value that it refuses, or a directory that it
-    /// can't write.
+    /// cannot write.
     fn create_database(
         self: &Arc<Self>,
         directory: &Path,

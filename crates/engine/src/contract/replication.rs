@@ -30,7 +30,7 @@ pub trait Replicated: ServerEngine + Sized {
     /// Connects to a running server of this type at `url`.
     ///
     /// # Errors
-    /// The server can't be reached or refuses.
+    /// The server cannot be reached or refuses.
     fn attach(url: &str) -> Result<Self, SetupError>;
 
     /// Opens a session that watches this server, which is not one of the load's.

@@ -55,7 +55,7 @@ impl Capabilities {
     }
 }
 
-/// The paths of a target's files; empty if assay can't access them.
+/// The paths of a target's files; empty if assay cannot access them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Storage {
     /// Directories and files with tables and indexes.
@@ -80,7 +80,7 @@ pub trait Observer: Send {
     fn sample(&mut self) -> Result<Vec<Counter>, Error>;
 
     /// Reads gauges of each index that show its bloat, for which the engine reads all pages: not
-    /// during the load. Empty from an engine that can't.
+    /// during the load. Empty from an engine that cannot.
     ///
     /// # Errors
     /// An error of the engine.
@@ -179,7 +179,7 @@ pub enum IndexRows {
     Counted(u64),
     /// The table has no index on those columns.
     NoIndex,
-    /// The engine can't count rows with this index alone, for the given reason.
+    /// The engine cannot count rows with this index alone, for the given reason.
     NotCounted(String),
 }
 

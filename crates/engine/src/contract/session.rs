@@ -53,7 +53,7 @@ pub trait Session: Send + 'static {
     /// Prepares `sql`, in the engine's [`crate::Dialect`], with parameters of the types `params`.
     ///
     /// # Errors
-    /// An error of the engine, when it can't parse or plan the statement.
+    /// An error of the engine, when it cannot parse or plan the statement.
     fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, Error>;
 
     /// Selects the statement that [`execute`](Session::execute) runs next, without parameters yet.
@@ -83,7 +83,7 @@ pub trait Session: Send + 'static {
     /// with the same parameters.
     ///
     /// # Errors
-    /// An error of the engine. After [`crate::ErrorClass::ConnectionLost`], the session can't be
+    /// An error of the engine. After [`crate::ErrorClass::ConnectionLost`], the session cannot be
     /// used any more.
     fn execute(&mut self) -> Result<Outcome, Error>;
 
@@ -140,6 +140,6 @@ pub trait Session: Send + 'static {
     /// Returns a handle with which another thread can interrupt this session's blocked call.
     ///
     /// # Errors
-    /// Fails if the handle can't be created.
+    /// Fails if the handle cannot be created.
     fn interrupt(&self) -> Result<Interrupt, Error>;
 }

@@ -17,7 +17,7 @@ pub(crate) fn open(path: &Path) -> Result<Library, String> {
     // process of its own is what it is loaded into.
     let opened = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
     opened.map_err(|error| match error.source() {
-        Some(reason) => format!("the library can't be loaded: {reason}"),
+        Some(reason) => format!("the library cannot be loaded: {reason}"),
         None => error.to_string(),
     })
 }

@@ -17,7 +17,7 @@ impl<L> Loaded<L> {
     }
 
     /// Loads the library at `path` with `load`, unless it is loaded. `wanted` says what to use
-    /// instead of a file that can't be loaded.
+    /// instead of a file that cannot be loaded.
     pub(crate) fn get_or_load(
         &self,
         path: &Path,

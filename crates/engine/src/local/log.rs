@@ -58,7 +58,7 @@ impl Events {
 /// Reads the events of a log, in the order in which they began.
 ///
 /// # Errors
-/// The log can't be read.
+/// The log cannot be read.
 pub fn events(log: &Path, parser: LogParser) -> io::Result<Vec<LogEvent>> {
     let mut lines = BufReader::new(fs::File::open(log)?).split(b'\n');
     let mut failed = None;
@@ -87,7 +87,7 @@ pub(crate) fn size(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-/// Returns the last lines of a log, oldest first; empty if it can't be read.
+/// Returns the last lines of a log, oldest first; empty if it cannot be read.
 pub fn tail(log: &Path, lines: usize) -> Vec<String> {
     tail_since(log, 0, lines)
 }

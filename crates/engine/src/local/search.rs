@@ -191,7 +191,7 @@ mod tests {
         let closed = (search.version)(&build.path().join("bin/served"));
         if rustix::process::geteuid().is_root() {
             let error = closed.unwrap_err().to_string();
-            assert!(error.contains("can't enter `"), "{error}");
+            assert!(error.contains("cannot enter `"), "{error}");
         }
     }
 

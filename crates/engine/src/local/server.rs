@@ -371,7 +371,7 @@ fn uses_directory(pid: u32, data: &Path, programs: &[&str]) -> bool {
         return false;
     }
 
-    // A server's working directory is its data directory. If that can't be read, the name decides.
+    // A server's working directory is its data directory. If that cannot be read, the name decides.
     let Ok(data) = fs::canonicalize(data) else {
         return false;
     };

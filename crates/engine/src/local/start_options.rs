@@ -133,7 +133,7 @@ pub struct StoppedDatabase<'a> {
 /// The needs of replicas from their primary.
 #[derive(Clone, Copy, Debug)]
 pub struct ForReplicas<'a> {
-    /// The port of this host for replicas that can't use the private socket.
+    /// The port of this host for replicas that cannot use the private socket.
     pub port: &'a Port,
     /// Replicas get the changes of rows instead of the log (PostgreSQL).
     pub logical: bool,

@@ -136,7 +136,7 @@ impl Stream {
         matches!(self, Self::Tls(_))
     }
 
-    /// Returns true when others can't read the stream: it stays on this host, or is encrypted.
+    /// Returns true when others cannot read the stream: it stays on this host, or is encrypted.
     pub(crate) fn is_private(&self) -> bool {
         !matches!(self, Self::Tcp(_))
     }

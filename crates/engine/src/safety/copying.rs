@@ -335,7 +335,7 @@ impl Found {
             {
                 return Err(refused(path, "is a link"));
             }
-            // A socket can't be opened.
+            // A socket cannot be opened.
             Err(SetupError::Io(error))
                 if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) =>
             {
@@ -419,7 +419,7 @@ impl DataDir {
     /// Returns the user that the directory belongs to.
     ///
     /// # Errors
-    /// The directory can't be read.
+    /// The directory cannot be read.
     pub fn owner(&self) -> Result<Owner, SetupError> {
         let stat = rustix::fs::lstat(self.path()).map_err(io)?;
         Ok(Owner { uid: stat.st_uid, gid: stat.st_gid })

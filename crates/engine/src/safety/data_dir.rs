@@ -77,7 +77,7 @@ impl DataDir {
     ///
     /// # Errors
     /// [`SetupError::Directory`] when something else has that name, [`SetupError::Io`] when it
-    /// can't be created.
+    /// cannot be created.
     pub fn create(parent: &Path, name: &str) -> Result<Self, SetupError> {
         if name.is_empty() || name == "." || name == ".." || name.contains('/') {
             return Err(SetupError::Directory {
@@ -94,7 +94,7 @@ impl DataDir {
         create_enterable(parent)?;
         refuse_shared(parent)?;
 
-        // Resolves links once, so that a changed link can't lead to another directory later.
+        // Resolves links once, so that a changed link cannot lead to another directory later.
         let path = fs::canonicalize(parent)?.join(name);
         match private_builder().create(&path) {
             Ok(()) => {}
@@ -131,7 +131,7 @@ impl DataDir {
     ///
     /// # Errors
     /// [`SetupError::Directory`] when the marker is gone, the directory was replaced, or a process
-    /// continues to write to it; [`SetupError::Io`] when a file can't be removed.
+    /// continues to write to it; [`SetupError::Io`] when a file cannot be removed.
     pub fn wipe(&self) -> Result<(), SetupError> {
         self.require_marker()?;
         // To look at the open files of all processes takes milliseconds, and most directories are new.

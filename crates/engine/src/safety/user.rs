@@ -124,7 +124,7 @@ pub(crate) fn asking_user(
 }
 
 impl SystemUser {
-    /// Returns the error that the user can't enter a directory of a build.
+    /// Returns the error that the user cannot enter a directory of a build.
     fn can_not_enter(&self, closed: &Path, build: &str) -> SetupError {
         SetupError::Build {
             build: build.to_string(),
@@ -135,14 +135,14 @@ impl SystemUser {
 
     fn closed_text(&self, closed: &Path) -> String {
         let (name, closed) = (&self.name, closed.display());
-        format!("user `{name}`, who runs the server, can't enter `{closed}`")
+        format!("user `{name}`, who runs the server, cannot enter `{closed}`")
     }
 
     /// Checks that the user can access the programs of `build` in `bin_dir`, and `data_dir`, which
     /// it will own.
     ///
     /// # Errors
-    /// An error with the directory that the user can't enter.
+    /// An error with the directory that the user cannot enter.
     pub(crate) fn check_access(
         &self,
         bin_dir: &Path,
@@ -173,7 +173,7 @@ impl SystemUser {
         Ok(())
     }
 
-    /// Returns the first directory on the way to `path`, or `path` itself, that the user can't
+    /// Returns the first directory on the way to `path`, or `path` itself, that the user cannot
     /// enter. Checks only owner, group and mode.
     fn closed_directory(&self, path: &Path) -> Option<PathBuf> {
         let outwards: Vec<&Path> = path.ancestors().collect();

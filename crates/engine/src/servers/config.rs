@@ -25,7 +25,7 @@ pub(crate) struct Format {
     pub(crate) connections: u32,
     /// Options that turn off what the server does by the clock, for runs that count its work.
     pub(crate) quiet: &'static [(&'static str, &'static str)],
-    /// Options that assay sets and the plan can't: addresses, logs, paths and the user.
+    /// Options that assay sets and the plan cannot: addresses, logs, paths and the user.
     pub(crate) reserved: &'static [&'static str],
 }
 

@@ -38,7 +38,7 @@ pub(super) fn set_up<K: SqlKind>(
         session.query(&sql).map_err(|error| {
             SetupError::option(
                 "extensions",
-                format!("the server can't create the extension `{extension}`: {error}"),
+                format!("the server cannot create the extension `{extension}`: {error}"),
                 "name one that the build has (`select name from pg_available_extensions`); some also need `set.shared_preload_libraries`",
             )
         })?;
@@ -177,7 +177,7 @@ fn create_trial_table<K: SqlKind>(server: &SqlServer<K>) -> Result<(), SetupErro
     let refused = |error: Error| {
         SetupError::option(
             "table-options",
-            format!("the server can't create a table: {error}"),
+            format!("the server cannot create a table: {error}"),
             "correct `table-options` in the config, or choose another `table-format`",
         )
     };

@@ -25,7 +25,7 @@ pub trait Client: Session + Sized {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// Class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached,
+    /// Class [`crate::ErrorClass::ConnectionLost`] when the server cannot be reached,
     /// [`crate::ErrorClass::Refused`] when it refuses the login.
     fn connect(address: &Address) -> Result<Self, Error>;
 
@@ -140,7 +140,7 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Upgrades the data that a server of the build `before` left, if this build can't open it.
+    /// Upgrades the data that a server of the build `before` left, if this build cannot open it.
     /// Returns whether that was so.
     fn upgrade(
         _options: &StartOptions<'_>,

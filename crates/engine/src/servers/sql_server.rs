@@ -38,7 +38,7 @@ pub struct SqlServer<K: SqlKind> {
     pub(crate) address: Address,
     process_id: Option<u32>,
     is_on_other_host: bool,
-    /// The paths of its files; `None` if assay can't access them.
+    /// The paths of its files; `None` if assay cannot access them.
     places: Option<K::Places>,
     /// The server that assay started; `None` for one that it connected to.
     server: Option<Server>,
@@ -147,7 +147,7 @@ impl<K: SqlKind> SqlServer<K> {
     ///
     /// # Errors
     /// [`SetupError::Config`] for an option or a value that this version does not support;
-    /// [`SetupError::Build`] and [`SetupError::Directory`] when that user can't access the
+    /// [`SetupError::Build`] and [`SetupError::Directory`] when that user cannot access the
     /// build or the data directory.
     pub fn try_config(options: &StartOptions<'_>) -> Result<(), SetupError> {
         let build = K::locate(options.build)?;
@@ -185,7 +185,7 @@ impl<K: SqlKind> SqlServer<K> {
     /// the URL come from the sources that the server's own clients read.
     ///
     /// # Errors
-    /// [`SetupError::Config`] for an invalid URL, [`SetupError::Server`] when the server can't be
+    /// [`SetupError::Config`] for an invalid URL, [`SetupError::Server`] when the server cannot be
     /// reached or refuses, [`SetupError::Version`] when it is too old.
     pub fn attach(url: &str) -> Result<Self, SetupError> {
         let address = (K::KIND.parse_url)(url)?;

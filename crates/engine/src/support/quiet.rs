@@ -31,7 +31,7 @@ struct Use {
 }
 
 impl Use {
-    /// Returns the use in a sample; `None` if the server's processes can't be read.
+    /// Returns the use in a sample; `None` if the server's processes cannot be read.
     fn of(sample: &Sample) -> Option<Self> {
         let cpu_ns = ["server_cpu_user_ns", "server_cpu_system_ns"].map(|name| sample.get(name));
         let [Some(user), Some(system)] = cpu_ns else {
@@ -55,14 +55,14 @@ pub(crate) fn wait_until_quiet(work: &Work<'_>, process_id: Option<u32>) -> Resu
 
     let Some(mut earlier) = read() else {
         let mut settled = Settled::default();
-        settled.add_action(format!("{WAIT}: its processes can't be read"), Duration::ZERO);
+        settled.add_action(format!("{WAIT}: its processes cannot be read"), Duration::ZERO);
         return Ok(settled);
     };
 
     let mut since = Deadline::after(QUIET);
     work.wait(WAIT, || {
         let Some(now) = read() else {
-            return Ok(Pending::Stuck("its processes can't be read".to_owned()));
+            return Ok(Pending::Stuck("its processes cannot be read".to_owned()));
         };
 
         if !now.is_idle_since(earlier) {

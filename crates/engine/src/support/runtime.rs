@@ -38,7 +38,7 @@ pub fn settings(pid: u32) -> Vec<Setting> {
 }
 
 /// Refuses a process into which the loader has not loaded a library of `LD_PRELOAD`: it only prints
-/// that it ignores one that it can't load. `env` has the variables of the process.
+/// that it ignores one that it cannot load. `env` has the variables of the process.
 ///
 /// # Errors
 /// [`SetupError::Config`] for such a library, and errors of reading the process's maps.

@@ -44,7 +44,7 @@ impl Work<'_> {
         self.stop.load(Ordering::Relaxed) || self.deadline.has_passed()
     }
 
-    /// Runs `sql`, and cancels it when the work is over; then the session can't be used any more.
+    /// Runs `sql`, and cancels it when the work is over; then the session cannot be used any more.
     /// The result says if it was not begun, not finished or not allowed.
     pub(crate) fn run(&self, session: &mut impl Session, sql: &str) -> Result<Settled, Error> {
         let mut settled = Settled::default();

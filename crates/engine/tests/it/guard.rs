@@ -111,7 +111,7 @@ fn only_the_program_gets_its_own_variables() {
     let directory = tempfile::tempdir().unwrap();
     let (exe, log) = (guard_exe(), directory.path().join("log"));
     let own = [("LD_PRELOAD".to_owned(), "/nowhere/secret.so".to_owned())];
-    // The parent is the guard, and the shell itself prints that it can't load the library.
+    // The parent is the guard, and the shell itself prints that it cannot load the library.
     let script = "tr '\\0' '\\n' < /proc/$PPID/environ; echo; tr '\\0' ' ' < /proc/$PPID/cmdline; echo; echo own $LD_PRELOAD";
     let spawn = Spawn { program_env: &own, ..shell(&exe, &log, script) };
     Guarded::spawn(&spawn).unwrap().wait(LIMIT).unwrap();

@@ -253,7 +253,7 @@ fn a_cpu_quota_holds_and_its_group_is_removed_with_the_server() {
     session.query("set statement_timeout = '2s'").unwrap();
     let busy = session.query("select count(*) from generate_series(1, 1000000000000) i");
     assert!(busy.is_err());
-    // The server's timer may be late, but it can't be by as much as the backend would use
+    // The server's timer may be late, but it cannot be by as much as the backend would use
     // otherwise.
     let used_s = used_s() - before_s;
     assert!(used_s < 1.0, "{used_s} s in 2 s");
@@ -335,7 +335,7 @@ fn stopping_a_server_that_ran_out_of_memory_reports_it() {
 }
 
 /// Starts another assay with a limited server, to be killed. Returns the process and the server's
-/// process ID; `None` if memory can't be limited.
+/// process ID; `None` if memory cannot be limited.
 fn other_assay(place: &ServerDir) -> Option<(Child, u32)> {
     // This process's server has the message.
     limited(&ServerDir::on_disk(), MEMORY, &[])?.stop().unwrap();

@@ -186,7 +186,7 @@ pub(crate) struct Life {
     pub(crate) refused_at_once: &'static [(&'static str, &'static str, &'static str)],
     /// Programs of a version that is too old, and that version.
     pub(crate) old: (&'static [(&'static str, &'static str)], &'static str),
-    /// Programs that can't make a data directory, but `say so`.
+    /// Programs that cannot make a data directory, but `say so`.
     pub(crate) broken: &'static [(&'static str, &'static str)],
     /// The URL, with a password, of a server in `/nowhere` that does not exist.
     pub(crate) nowhere: &'static str,

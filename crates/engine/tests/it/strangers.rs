@@ -161,7 +161,7 @@ fn nobody_else_logs_in_to_a_server_with_replicas<S: TestServer + Replicated>() {
     let (place, other, port) = (ServerDir::<S>::new(), ServerDir::<S>::new(), port());
     let replicas = ForReplicas { port: &port, logical: false };
     let primary = match start(&place, &[], None, Some(replicas)) {
-        Err(SetupError::Config { what, .. }) if what.contains("can't replicate") => return,
+        Err(SetupError::Config { what, .. }) if what.contains("cannot replicate") => return,
         started => started.unwrap(),
     };
     let data = other.path().join("data");

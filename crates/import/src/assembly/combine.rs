@@ -68,7 +68,7 @@ fn with_logs(summary: StepResult, logs: StepResult) -> (StepResult, Option<Doubt
     (outcome, None)
 }
 
-/// Adds the result of another client. Statistics that can't be added are left out.
+/// Adds the result of another client. Statistics that cannot be added are left out.
 fn add(all: &mut StepResult, outcome: &StepResult, client: u32, begin: Option<i64>) {
     all.elapsed_ns = all.elapsed_ns.max(outcome.elapsed_ns);
     all.rows_before = all.rows_before.saturating_add(outcome.rows_before);
@@ -107,7 +107,7 @@ fn add(all: &mut StepResult, outcome: &StepResult, client: u32, begin: Option<i6
     }
 }
 
-/// Keeps the longest and the shortest times. Means and percentiles of clients can't be added.
+/// Keeps the longest and the shortest times. Means and percentiles of clients cannot be added.
 fn add_times(
     all: &mut BTreeMap<String, BTreeMap<String, f64>>,
     others: &BTreeMap<String, BTreeMap<String, f64>>,

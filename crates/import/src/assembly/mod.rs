@@ -23,7 +23,7 @@ pub struct Understood {
     pub assay: record::Assay,
     /// Every file.
     pub files: Vec<UnderstoodFile>,
-    /// Entries that were not read: links, and archives that can't be read.
+    /// Entries that were not read: links, and archives that cannot be read.
     pub refused: Vec<Refusal>,
     pub(crate) steps: BTreeMap<StepKey, FoundStep>,
 }
@@ -106,7 +106,7 @@ impl Understood {
 /// Reads all files of a campaign.
 ///
 /// # Errors
-/// The folder or archive can't be read, or has too much. Malformed files are no errors; see
+/// The folder or archive cannot be read, or has too much. Malformed files are no errors; see
 /// [`Fate::Refused`].
 pub fn understand(source: &Path, campaign: &Campaign) -> Result<Understood, WalkError> {
     let mut understood =

@@ -1,5 +1,5 @@
 //! Reads archives entry by entry. `crates/builds` unpacks archives; here nothing gets a name on a
-//! disk, so an entry can't overwrite anything. Links have no content, and are refused.
+//! disk, so an entry cannot overwrite anything. Links have no content, and are refused.
 
 use std::io::{BufReader, Read};
 use std::path::{Component, Path};
@@ -94,7 +94,7 @@ pub fn read_archive(
     let entries = match archive.entries() {
         Ok(entries) => entries,
         Err(error) => {
-            budget.refuse(shown, format!("the archive can't be read: {error}"));
+            budget.refuse(shown, format!("the archive cannot be read: {error}"));
             return Ok(());
         }
     };

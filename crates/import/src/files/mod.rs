@@ -29,10 +29,10 @@ pub const FILE_BYTES_MAX: u64 = 256 << 20;
 /// compressed file, and the content.
 pub type Visit<'a> = dyn FnMut(&str, &mut dyn BufRead) -> Result<(), WalkError> + 'a;
 
-/// The reason why a folder or an archive can't be read.
+/// The reason why a folder or an archive cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum WalkError {
-    /// A file or folder can't be read.
+    /// A file or folder cannot be read.
     #[error("cannot read `{}`: {source}", path.display())]
     Io {
         /// The path.
@@ -88,7 +88,7 @@ impl<R: Read> Read for Metered<R> {
 /// its order. Returns the entries that are not read: links, devices, and paths that lead out.
 ///
 /// # Errors
-/// Something can't be read, or there is too much.
+/// Something cannot be read, or there is too much.
 pub fn walk(source: &Path, visit: &mut Visit<'_>) -> Result<Vec<Refusal>, WalkError> {
     let mut budget =
         Budget { files: FILES_MAX, bytes: Rc::new(Cell::new(BYTES_MAX)), refused: Vec::new() };

@@ -1,7 +1,7 @@
 //! Computes the tables that the author of a campaign published, with his arithmetic, and compares
 //! them with what he printed, cell by cell.
 //!
-//! This is the proof that files are understood: a reader that takes a wrong column can't give the
+//! This is the proof that files are understood: a reader that takes a wrong column cannot give the
 //! digits of a table. Records have other figures, which leave out what the author's scripts count
 //! by mistake.
 
@@ -175,7 +175,7 @@ type Texts = BTreeMap<String, String>;
 /// Compares the tables of a campaign.
 ///
 /// # Errors
-/// The folder can't be read, or the campaign has an unknown kind or pattern.
+/// The folder cannot be read, or the campaign has an unknown kind or pattern.
 pub fn as_published(
     source: &Path,
     campaign: &Campaign,
@@ -214,10 +214,10 @@ pub fn as_published(
     Ok(published)
 }
 
-/// The reason why tables can't be compared.
+/// The reason why tables cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishedError {
-    /// The folder can't be read.
+    /// The folder cannot be read.
     #[error(transparent)]
     Walk(#[from] WalkError),
     /// The campaign is wrong.

@@ -61,14 +61,14 @@ impl<R: BufRead> Lines<R> {
     /// Returns the next line; `None` at the end of the file.
     ///
     /// # Errors
-    /// The file can't be read, is too large, or has a line that is too long.
+    /// The file cannot be read, is too large, or has a line that is too long.
     pub fn next(&mut self) -> Result<Option<Line<'_>>, Refusal> {
         self.buffer.clear();
         let number = self.count + 1;
         let mut limited = (&mut self.reader).take(LINE_BYTES_MAX);
         let read = limited
             .read_until(b'\n', &mut self.buffer)
-            .map_err(|error| Refusal::at(number, format!("the file can't be read: {error}")))?;
+            .map_err(|error| Refusal::at(number, format!("the file cannot be read: {error}")))?;
         if read == 0 {
             return Ok(None);
         }

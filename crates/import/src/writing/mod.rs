@@ -45,10 +45,10 @@ pub enum WriteError {
     /// There is something already.
     #[error("`{0}` exists already")]
     Exists(PathBuf),
-    /// The record can't be written.
+    /// The record cannot be written.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// A folder can't be made or moved.
+    /// A folder cannot be made or moved.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -74,7 +74,7 @@ impl PlacedStep<'_> {
 /// becomes a folder of run directories.
 ///
 /// # Errors
-/// There is nothing to write, `out` exists, or the record can't be written.
+/// There is nothing to write, `out` exists, or the record cannot be written.
 pub fn write_to(
     understood: &Understood,
     campaign: &Campaign,
@@ -106,7 +106,7 @@ pub fn write_to(
 /// Writes a run directory for each run of the campaign below `results`.
 ///
 /// # Errors
-/// There is nothing to write, or it can't be written.
+/// There is nothing to write, or it cannot be written.
 pub fn write_runs(
     understood: &Understood,
     campaign: &Campaign,

@@ -83,7 +83,7 @@ fn write_distributions(writer: &mut StepWriter, outcome: &StepResult) -> Result<
     for (tag, counts) in &outcome.distributions {
         let mut histogram = latency_histogram();
         for (ns, count) in counts {
-            // Values within the limit can't fail.
+            // Values within the limit cannot fail.
             let _ = histogram.record_n((*ns).clamp(1, LATENCY_NS_MAX), *count);
         }
         writer.latency(0, tag, &histogram)?;

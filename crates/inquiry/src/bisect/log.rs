@@ -17,7 +17,7 @@ pub(super) struct Log {
     pub candidates: Vec<Candidate>,
     /// In the order in which they were begun.
     pub trials: Vec<Logged<Trial, TrialResult>>,
-    /// Why candidates can't be measured, by their index.
+    /// Why candidates cannot be measured, by their index.
     pub unusable: BTreeMap<usize, String>,
 }
 

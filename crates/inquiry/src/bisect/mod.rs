@@ -67,7 +67,7 @@ impl<'a> Bisection<'a> {
     /// Begins a search: creates its directory and its log.
     ///
     /// # Errors
-    /// The question has no answer in this plan, or the directory can't be written.
+    /// The question has no answer in this plan, or the directory cannot be written.
     pub fn begin(request: &BisectRequest, place: SearchPlace<'a>) -> anyhow::Result<Self> {
         let Some(path) = &request.plan.plan else {
             return usage("a search needs a plan", "`assay init ENGINE` writes one");
@@ -97,7 +97,7 @@ impl<'a> Bisection<'a> {
     /// Goes on with a search.
     ///
     /// # Errors
-    /// The log can't be read or is not trusted, or its plan has changed.
+    /// The log cannot be read or is not trusted, or its plan has changed.
     pub fn resume(directory: &Path, place: SearchPlace<'a>) -> anyhow::Result<Self> {
         let opened: OpenSearch<'a, Log> = OpenSearch::resume(directory, place)?;
         let plan = opened.log.question.searched.parse()?;
@@ -107,7 +107,7 @@ impl<'a> Bisection<'a> {
     /// Measures until there is a result; returns `None` if the operator interrupts it.
     ///
     /// # Errors
-    /// A trial can't be measured, and no candidate is the reason; or the log can't be written.
+    /// A trial cannot be measured, and no candidate is the reason; or the log cannot be written.
     pub fn search(&mut self) -> anyhow::Result<Option<BisectOutcome>> {
         // A run watches for signals, too, but one may come between two runs.
         let stop = runner::stop::watch()?;
@@ -164,7 +164,7 @@ impl<'a> Bisection<'a> {
     /// Draws the table of candidates as a file, and returns its path.
     ///
     /// # Errors
-    /// The file can't be written.
+    /// The file cannot be written.
     pub fn draw(&self) -> anyhow::Result<PathBuf> {
         let drawing = self.view().drawing(self.threshold());
         record::replace_file(&self.opened.directory, DRAWING, drawing.as_bytes())?;
@@ -174,7 +174,7 @@ impl<'a> Bisection<'a> {
     /// Returns what `assay compare` says of each change, and how the settings of its targets differ.
     ///
     /// # Errors
-    /// A run can't be read.
+    /// A run cannot be read.
     pub fn explanations(
         &self,
         outcome: &BisectOutcome,
@@ -184,7 +184,7 @@ impl<'a> Bisection<'a> {
         runs.iter().map(|run| explanation(run, &self.opened.log.question.step, style)).collect()
     }
 
-    /// Downloads the builds of a trial that are missing. Returns false if a candidate can't be
+    /// Downloads the builds of a trial that are missing. Returns false if a candidate cannot be
     /// downloaded, which is then skipped.
     fn fetch(&mut self, trial: &Trial) -> anyhow::Result<bool> {
         let mut missing: Vec<Spec> = Vec::new();
@@ -212,7 +212,7 @@ impl<'a> Bisection<'a> {
         }
     }
 
-    /// Measures a trial. A candidate that can't be measured is skipped.
+    /// Measures a trial. A candidate that cannot be measured is skipped.
     fn measure(
         &mut self,
         trial: &Trial,
@@ -274,10 +274,10 @@ impl<'a> Bisection<'a> {
         self.opened.end(trial, result)
     }
 
-    /// Skips the candidate of a trial. The ends of an interval can't be skipped.
+    /// Skips the candidate of a trial. The ends of an interval cannot be skipped.
     fn skip_or_fail(&mut self, trial: &Trial, error: anyhow::Error) -> anyhow::Result<()> {
         let Some(candidate) = trial.middle() else {
-            return Err(error.context("the ends of the search can't be measured"));
+            return Err(error.context("the ends of the search cannot be measured"));
         };
 
         let why = in_one_line(&error);

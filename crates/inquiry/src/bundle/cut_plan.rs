@@ -17,7 +17,7 @@ use words::EngineHome;
 
 use super::finding::{BundledFigure, ChosenFinding};
 
-/// The name in place of a build that others can't get.
+/// The name in place of a build that others cannot get.
 const NO_BUILD: &str = "name-a-build";
 
 /// The fewest repeats of a bundle whose figure depends on time.
@@ -34,7 +34,7 @@ pub struct CutPlan {
     pub sources: BTreeMap<String, String>,
     /// The values of options of the recorded plan that it lacks, as TOML.
     pub left_out: Vec<String>,
-    /// The parts that others can't repeat.
+    /// The parts that others cannot repeat.
     pub limits: Vec<String>,
 }
 
@@ -125,7 +125,7 @@ fn repeats_of(plan: &Plan, figure: &BundledFigure) -> u32 {
     REPEATS_MIN.max(of_both as u32)
 }
 
-/// Leaves out the options that a bundle can't have. Of all else, says what `run` refuses.
+/// Leaves out the options that a bundle cannot have. Of all else, says what `run` refuses.
 fn leave_out_refused(values: &[Resolved], left_out: &mut Vec<String>, limits: &mut Vec<String>) {
     for refused in refused_values(values) {
         let is_option = refused.key.starts_with("config.");
@@ -254,7 +254,7 @@ fn file_options(
     Ok(options)
 }
 
-/// Returns the source of each build in the plan of the bundle, and says which others can't get.
+/// Returns the source of each build in the plan of the bundle, and says which others cannot get.
 fn sources(
     run: &Run,
     plan: &Plan,
@@ -275,7 +275,7 @@ fn sources(
     sources
 }
 
-/// Returns the source of a build, and says if others can't get it.
+/// Returns the source of a build, and says if others cannot get it.
 fn source_of(run: &Run, build: &Build, limits: &mut Vec<String>) -> String {
     let (name, engine) = (&build.name, build.engine.name());
     let set = format!("name one of yours with `--set build.{name}.{engine}=DIRECTORY`");
@@ -296,7 +296,7 @@ fn source_of(run: &Run, build: &Build, limits: &mut Vec<String>) -> String {
                 );
                 (limit, text.clone())
             } else {
-                (format!("build `{name}` can't be downloaded: {set}"), NO_BUILD.to_owned())
+                (format!("build `{name}` cannot be downloaded: {set}"), NO_BUILD.to_owned())
             }
         }
         BuildSource::Commit(_) => {

@@ -74,14 +74,14 @@ pub struct BundleRequest {
 pub struct WrittenBundle {
     /// The directory or the archive.
     pub path: PathBuf,
-    /// The parts that others can't repeat, in sentences.
+    /// The parts that others cannot repeat, in sentences.
     pub limits: Vec<String>,
 }
 
 /// Writes a bundle.
 ///
 /// # Errors
-/// The run can't be read or shows no such finding, or the bundle can't be written.
+/// The run cannot be read or shows no such finding, or the bundle cannot be written.
 pub fn bundle(request: &BundleRequest) -> anyhow::Result<WrittenBundle> {
     let directory = RunDir::open(&request.run)?;
     let run = directory.read_run()?;
@@ -140,7 +140,7 @@ impl Source {
         let targets = run.targets.iter().map(|target| target.name.as_str());
         let (base, target) = pair_of(&request.between, targets)?;
         if base == target {
-            let message = format!("`{base}` can't be compared with itself");
+            let message = format!("`{base}` cannot be compared with itself");
             return Err(UsageError::new(message, None).into());
         }
         let pair = [base.to_owned(), target.to_owned()];

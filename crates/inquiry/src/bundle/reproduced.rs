@@ -21,7 +21,7 @@ use super::finding::{BundledFigure, BundledFinding, FORMAT, FindingPlace, figure
 /// builds that are missing, with progress to `say`. `None` for any other run.
 ///
 /// # Errors
-/// The bundle can't be read, its plan is refused, or a build can't be fetched.
+/// The bundle cannot be read, its plan is refused, or a build cannot be fetched.
 pub fn prepare(request: &RunRequest, say: &dyn Fn(&str)) -> anyhow::Result<Option<String>> {
     let plan = match (&request.resume, &request.plan.plan) {
         (None, Some(plan)) => plan,
@@ -67,7 +67,7 @@ fn parse(text: &str) -> Result<BundledFinding, String> {
 /// Keeps the finding in the directory of the run that repeats it, also for when it is resumed.
 ///
 /// # Errors
-/// The file can't be written.
+/// The file cannot be written.
 pub fn keep(finding: &str, directory: &RunDir) -> anyhow::Result<()> {
     let path = directory.path().join(FINDING);
     match fs_err::File::create_new(&path) {
@@ -176,12 +176,12 @@ impl ReproductionVerdict {
                 format!("not reproduced: {what} is {} here, and was {was}", here.ratio_text())
             }
             Self::Undecided { here } => format!(
-                "can't tell yet whether the finding is reproduced: {what} is {} here, and was {was}; {}",
+                "cannot tell yet whether the finding is reproduced: {what} is {} here, and was {was}; {}",
                 here.ratio_text(),
                 more(here.values.len())
             ),
             Self::NotCompared => format!(
-                "can't tell whether the finding is reproduced: the run has no valid figures for {what}, which was {was}"
+                "cannot tell whether the finding is reproduced: the run has no valid figures for {what}, which was {was}"
             ),
         }
     }

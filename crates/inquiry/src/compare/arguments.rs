@@ -50,7 +50,7 @@ impl FromStr for StepPattern {
         let (base, other) = text.split_once('=').unwrap_or((text, ""));
         let is_suffix = |text: &str| text.len() > 1 && text.starts_with('.');
         let is_allowed = match (is_suffix(base), other) {
-            _ if base == other => return Err("a step can't be compared with itself"),
+            _ if base == other => return Err("a step cannot be compared with itself"),
             (true, other) => other.is_empty() || is_suffix(other),
             (false, other) => !(base.is_empty() || other.is_empty() || other.starts_with('.')),
         };

@@ -36,7 +36,7 @@ pub enum FactorAnswer {
 /// have the steps to show.
 ///
 /// # Errors
-/// A factor is unknown, or its effect can't be told from that of others.
+/// A factor is unknown, or its effect cannot be told from that of others.
 pub fn by_factor(
     request: &CompareRequest,
     run: &Run,

@@ -87,7 +87,7 @@ fn judge_steps(
             let rows = rows_at(compared, &indexes);
             let doubtful = by_metric(Some(&rows), &judged);
             said.push(format!(
-                "not certain: no regression is shown, but Assay can't judge {doubtful}"
+                "not certain: no regression is shown, but Assay cannot judge {doubtful}"
             ));
             say_rows(&compared.base, &rows, thresholds, said);
 

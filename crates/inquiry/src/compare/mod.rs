@@ -111,7 +111,7 @@ pub struct Answer {
 /// reader should know about the bases.
 ///
 /// # Errors
-/// The runs can't be read or compared, or lack what is asked for.
+/// The runs cannot be read or compared, or lack what is asked for.
 pub fn answers(
     directories: &[RunDir],
     recorded: &[Recorded],
@@ -186,7 +186,7 @@ pub struct Prepared {
 /// Reads the input of a comparison. `note` gets what a reader should know about the base.
 ///
 /// # Errors
-/// The runs can't be read or compared, or lack what is asked for.
+/// The runs cannot be read or compared, or lack what is asked for.
 pub fn prepare(
     directories: &[RunDir],
     recorded: &[Recorded],
@@ -295,7 +295,7 @@ fn lacking_metric(rows: &[&Row], name: &str) -> Option<String> {
 /// Opens the runs of a request.
 ///
 /// # Errors
-/// A run can't be read, or there are too few of them.
+/// A run cannot be read, or there are too few of them.
 pub fn open(request: &CompareRequest) -> anyhow::Result<(Vec<RunDir>, Runs)> {
     let opened: Result<Vec<_>, _> = request.runs.iter().map(RunDir::open).collect();
     let directories = opened?;
@@ -312,7 +312,7 @@ pub fn open(request: &CompareRequest) -> anyhow::Result<(Vec<RunDir>, Runs)> {
 /// those of `shown`.
 ///
 /// # Errors
-/// A record can't be read.
+/// A record cannot be read.
 pub fn differences(
     directories: &[RunDir],
     shown: &Run,

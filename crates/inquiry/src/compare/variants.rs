@@ -31,7 +31,7 @@ pub(super) fn as_factor(runs: &[Recorded], request: &CompareRequest) -> Option<V
 /// [`compat::with_variant_as_factor`].
 ///
 /// # Errors
-/// The variants can't be compared.
+/// The variants cannot be compared.
 pub(super) fn with_factor(
     mut run: Run,
     figures: &mut Figures,
@@ -49,7 +49,7 @@ pub(super) fn with_factor(
 /// [`compat::by_variant`].
 ///
 /// # Errors
-/// The variants can't be compared, or the base is none of them.
+/// The variants cannot be compared, or the base is none of them.
 pub fn by_variant(
     runs: &[Recorded],
     figures: &mut Figures,

@@ -34,7 +34,7 @@ impl SearchedPlan {
     /// Reads a plan.
     ///
     /// # Errors
-    /// The file can't be read.
+    /// The file cannot be read.
     pub fn read(path: &Path, sets: &[String]) -> anyhow::Result<Self> {
         let plan =
             fs_err::canonicalize(path).map_err(|error| UsageError::new(error.to_string(), None))?;
@@ -104,7 +104,7 @@ pub(crate) trait SearchLog: Serialize + DeserializeOwned {
     /// Creates the directory of a search and its log. Returns the directory.
     ///
     /// # Errors
-    /// It can't be written.
+    /// It cannot be written.
     fn create(&self, results: &Path, name: &str) -> anyhow::Result<PathBuf> {
         let directory = results.join(record::name_with_moment(name));
         fs_err::create_dir_all(directory.join(RUNS))?;
@@ -116,7 +116,7 @@ pub(crate) trait SearchLog: Serialize + DeserializeOwned {
     /// written, unless the operator trusts it.
     ///
     /// # Errors
-    /// The log can't be read or is damaged, or others could have written it.
+    /// The log cannot be read or is damaged, or others could have written it.
     fn read(directory: &Path, is_trusted: bool) -> anyhow::Result<Self> {
         let path = directory.join(Self::FILE);
         let log: Self = read(directory, Self::FILE, is_trusted)?;
@@ -131,7 +131,7 @@ pub(crate) trait SearchLog: Serialize + DeserializeOwned {
     /// Replaces the file in the directory of the search.
     ///
     /// # Errors
-    /// It can't be written.
+    /// It cannot be written.
     fn write(&self, directory: &Path) -> anyhow::Result<()> {
         write(directory, Self::FILE, self)
     }
@@ -139,7 +139,7 @@ pub(crate) trait SearchLog: Serialize + DeserializeOwned {
     /// Refuses a plan that has changed since the search began.
     ///
     /// # Errors
-    /// The plan has changed, or can't be read.
+    /// The plan has changed, or cannot be read.
     fn refuse_changed_plan(&self) -> anyhow::Result<()> {
         let SearchedPlan { plan, plan_text, .. } = self.plan();
         if fs_err::read_to_string(plan)? == *plan_text {
@@ -148,7 +148,7 @@ pub(crate) trait SearchLog: Serialize + DeserializeOwned {
 
         let (name, trial) = (Self::NAME, Self::TRIAL);
         let message = format!("`{}` has changed since the {name} began", plan.display());
-        let help = format!("begin another {name}: {trial}s of two plans can't be joined");
+        let help = format!("begin another {name}: {trial}s of two plans cannot be joined");
         Err(UsageError::new(message, Some(help)).into())
     }
 

@@ -115,7 +115,7 @@ impl<'a, L: SearchLog> OpenSearch<'a, L> {
     /// Begins a search: creates its directory, whose name begins with `name`, and its log.
     ///
     /// # Errors
-    /// The directory can't be written.
+    /// The directory cannot be written.
     pub fn begin(log: L, name: &str, place: SearchPlace<'a>) -> anyhow::Result<Self> {
         let directory = log.create(&place.base.results, name)?;
         Self::open(directory, log, place)
@@ -124,7 +124,7 @@ impl<'a, L: SearchLog> OpenSearch<'a, L> {
     /// Goes on with a search.
     ///
     /// # Errors
-    /// The log can't be read or is not trusted, or its plan has changed.
+    /// The log cannot be read or is not trusted, or its plan has changed.
     pub fn resume(directory: &Path, place: SearchPlace<'a>) -> anyhow::Result<Self> {
         let log = L::read(directory, place.is_trusted)?;
         Self::open(directory.to_owned(), log, place)
@@ -140,7 +140,7 @@ impl<'a, L: SearchLog> OpenSearch<'a, L> {
     /// one, so that a killed search goes on with it.
     ///
     /// # Errors
-    /// The run can't begin, or can't be judged; or the log can't be written.
+    /// The run cannot begin, or cannot be judged; or the log cannot be written.
     pub fn measure<M: Measurement<Result = L::Result>>(
         &mut self,
         trial: &L::Trial,
@@ -194,7 +194,7 @@ impl<'a, L: SearchLog> OpenSearch<'a, L> {
     /// Logs the result of a trial.
     ///
     /// # Errors
-    /// The log can't be written.
+    /// The log cannot be written.
     pub fn end(&mut self, trial: &L::Trial, result: L::Result) -> anyhow::Result<()> {
         let index = self.log.begin(trial);
         self.log.trials_mut()[index].result = Some(result);

@@ -25,7 +25,7 @@ pub struct RunFolder {
     pub has_record: bool,
 }
 
-/// Returns the runs in a folder and below it, without following links. Folders that can't be read
+/// Returns the runs in a folder and below it, without following links. Folders that cannot be read
 /// are left out.
 pub fn run_folders(folder: &Path) -> Vec<RunFolder> {
     let mut found = Vec::new();
@@ -66,7 +66,7 @@ pub fn run_folders(folder: &Path) -> Vec<RunFolder> {
 /// the path is not a folder.
 ///
 /// # Errors
-/// The folder can't be read.
+/// The folder cannot be read.
 pub fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let entries = match fs_err::read_dir(folder) {
         Ok(entries) => entries,

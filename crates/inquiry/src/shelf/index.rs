@@ -48,9 +48,9 @@ pub struct IndexedRun {
     /// The path of the directory.
     pub path: PathBuf,
     stamp: Stamp,
-    /// The outline in `run.json`, or why it can't be read; `None`: not read yet.
+    /// The outline in `run.json`, or why it cannot be read; `None`: not read yet.
     pub outline: Option<Result<Arc<Outline>, String>>,
-    /// The results, or why they can't be read; `None`: not read yet.
+    /// The results, or why they cannot be read; `None`: not read yet.
     pub results: Option<Result<Arc<RunResults>, String>>,
 }
 
@@ -116,7 +116,7 @@ impl Index {
     /// Returns all runs, the newest first. Waits at most this long for their facts to be read.
     ///
     /// # Errors
-    /// The folder can't be read.
+    /// The folder cannot be read.
     pub fn runs(&self, patience: Duration) -> anyhow::Result<Vec<IndexedRun>> {
         self.scan()?;
 
@@ -137,7 +137,7 @@ impl Index {
     /// Returns a run by its name. Reads its facts if that was not done yet.
     ///
     /// # Errors
-    /// The folder can't be read.
+    /// The folder cannot be read.
     pub fn run(&self, name: &str) -> anyhow::Result<Option<IndexedRun>> {
         self.scan()?;
         let Some(mut run) = self.lock().by_name.get(name).cloned() else {
@@ -153,7 +153,7 @@ impl Index {
     /// Returns a run with its results, which are read before those of newer runs.
     ///
     /// # Errors
-    /// The folder can't be read.
+    /// The folder cannot be read.
     pub fn run_with_results(&self, name: &str) -> anyhow::Result<Option<IndexedRun>> {
         let Some(mut run) = self.run(name)? else {
             return Ok(None);

@@ -23,7 +23,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Reads what `run.json` says of a run.
 ///
 /// # Errors
-/// It can't be read.
+/// It cannot be read.
 pub fn outline(path: &Path) -> anyhow::Result<Outline> {
     Ok(Outline::new(&RunDir::open(path)?.read_run()?))
 }
@@ -45,7 +45,7 @@ pub struct RunResults {
 /// Returns the results of a run: those that were kept, or else those of its record.
 ///
 /// # Errors
-/// The record can't be read, or a part of it is damaged.
+/// The record cannot be read, or a part of it is damaged.
 pub fn results(path: &Path) -> anyhow::Result<RunResults> {
     let sums = record_sums(path);
     let kept = read_kept(path).filter(|kept| is_of(kept, sums.as_ref()));
@@ -87,7 +87,7 @@ pub(super) fn read_kept(run: &Path) -> Option<RunSummary> {
     if summary.is_usable() { Some(summary) } else { None }
 }
 
-/// Returns the checksums by which the record of a run is recognized. `None`: they can't be read, or
+/// Returns the checksums by which the record of a run is recognized. `None`: they cannot be read, or
 /// the record has none, as older ones.
 pub(super) fn record_sums(run: &Path) -> Option<RecordSums> {
     let run_crc32 = run_crc32(run)?;
@@ -95,7 +95,7 @@ pub(super) fn record_sums(run: &Path) -> Option<RecordSums> {
     Some(RecordSums { run_crc32, sizes_crc32 })
 }
 
-/// Returns the checksum at the end of `run.json`. `None`: it can't be read, or has none.
+/// Returns the checksum at the end of `run.json`. `None`: it cannot be read, or has none.
 fn run_crc32(run: &Path) -> Option<String> {
     let mut file = open_regular(&run.join("run.json")).ok()?;
     let length = file.metadata().ok()?.len();
@@ -119,7 +119,7 @@ pub(super) struct ReadRecord {
 /// measured.
 ///
 /// # Errors
-/// The record can't be read, or a part of it is damaged.
+/// The record cannot be read, or a part of it is damaged.
 pub(super) fn read_record(path: &Path, sums: Option<RecordSums>) -> anyhow::Result<ReadRecord> {
     let made_of = sums.clone().unwrap_or_default();
     let read = read_until_stable(&[path], || {

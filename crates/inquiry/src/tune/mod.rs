@@ -44,7 +44,7 @@ impl<'a> Tuning<'a> {
     /// Begins a tuning: creates its directory and its log.
     ///
     /// # Errors
-    /// The question has no answer in this plan, or the directory can't be written.
+    /// The question has no answer in this plan, or the directory cannot be written.
     pub fn begin(request: &TuneRequest, place: SearchPlace<'a>) -> anyhow::Result<Self> {
         let Some(path) = &request.plan.plan else {
             let help = "`assay init ENGINE` writes one; add `[factors]`";
@@ -66,7 +66,7 @@ impl<'a> Tuning<'a> {
     /// Goes on with a tuning.
     ///
     /// # Errors
-    /// The log can't be read or is not trusted, or its plan has changed.
+    /// The log cannot be read or is not trusted, or its plan has changed.
     pub fn resume(directory: &Path, place: SearchPlace<'a>) -> anyhow::Result<Self> {
         Self::of(OpenSearch::resume(directory, place)?)
     }
@@ -84,7 +84,7 @@ impl<'a> Tuning<'a> {
     /// interrupts it.
     ///
     /// # Errors
-    /// A phase can't be measured, or the log can't be written.
+    /// A phase cannot be measured, or the log cannot be written.
     pub fn search(&mut self, deadline: Deadline) -> anyhow::Result<Option<TuneOutcome>> {
         // A run watches for signals, too, but one may come between two runs.
         let stop = runner::stop::watch()?;
@@ -168,7 +168,7 @@ fn check(question: &Question, plan: &Plan) -> anyhow::Result<()> {
     let step = &question.goal.step;
     // With a rate, throughput is the same whatever the options are.
     if let Some(Some(_)) = workload.step_rate(step) {
-        let message = format!("the step `{step}` has a rate, so its throughput can't grow");
+        let message = format!("the step `{step}` has a rate, so its throughput cannot grow");
         return usage(message, "remove the rate, or choose another step");
     }
 

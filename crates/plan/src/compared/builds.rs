@@ -27,7 +27,7 @@ pub(crate) struct DeclaredBuild {
     pub(crate) place: Place,
 }
 
-/// Reads `[build]`. Reports and leaves out a build that it can't read.
+/// Reads `[build]`. Reports and leaves out a build that it cannot read.
 pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<DeclaredBuild> {
     let mut place = Place::Nowhere;
     let mut table = Table::default();

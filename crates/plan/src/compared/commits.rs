@@ -134,7 +134,7 @@ impl Extension {
         let base = Line.read(cx, key, &entry.node)?;
 
         if let Some((_, place)) = keys.given.iter().find(|(key, _)| *key == "engine") {
-            let message = format!("{} and `engine` can't be combined", code(key));
+            let message = format!("{} and `engine` cannot be combined", code(key));
             cx.error("plan::conflict", *place, message)
                 .label("the engine is that of the other build")
                 .help("remove `engine`, or name a repository with `git` instead of `extends`");

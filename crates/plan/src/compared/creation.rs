@@ -94,7 +94,7 @@ fn set_format(
     // MySQL accepts hyphens in names.
     let is_option = |name: &str| name.replace('-', "_").eq_ignore_ascii_case(option);
     if config.set.iter().any(|(name, _)| is_option(name)) {
-        let message = format!("`{TABLE_FORMAT}` and `set.{option}` can't be combined");
+        let message = format!("`{TABLE_FORMAT}` and `set.{option}` cannot be combined");
         cx.error("plan::conflict", place, message)
             .label("the same option")
             .help(format!("remove one of them: `{TABLE_FORMAT}` sets `{option}`"));

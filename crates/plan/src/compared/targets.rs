@@ -185,7 +185,7 @@ pub(crate) fn index_named(
 /// difference between the two is noise.
 pub(crate) fn with_twin(cx: &mut Context<'_>, place: Place, target: &Target) -> Vec<Target> {
     if target.load_with.is_some() {
-        let message = format!("target {} can't be compared with itself", code(&target.name));
+        let message = format!("target {} cannot be compared with itself", code(&target.name));
         cx.error("plan::conflict", place, message)
             .label("another target loads its database")
             .help("compare it with the target that loads its database");

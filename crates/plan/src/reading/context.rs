@@ -400,7 +400,7 @@ impl Section {
         for other in entries.iter().skip(1) {
             let one = code(&self.name_of(&entries[0].key));
             let two = code(&self.name_of(&other.key));
-            let message = format!("{one} and {two} can't be combined");
+            let message = format!("{one} and {two} cannot be combined");
             cx.error("plan::conflict", other.key_place, message)
                 .label(label)
                 .also(entries[0].key_place, "first given here")

@@ -276,7 +276,7 @@ impl Workload {
         }
     }
 
-    /// Returns the rate of a step: `Some(None)` if it has none but may have one, `None` if it can't have
+    /// Returns the rate of a step: `Some(None)` if it has none but may have one, `None` if it cannot have
     /// one or there is no such step.
     pub fn step_rate(&self, name: &str) -> Option<Option<TestRate>> {
         match self {
@@ -393,7 +393,7 @@ impl Workload {
         }
     }
 
-    /// Returns the reason why an engine can't run it; `None` if the engine can.
+    /// Returns the reason why an engine cannot run it; `None` if the engine can.
     pub(crate) fn not_applicable_to(&self, engine: Engine) -> Option<&'static str> {
         match self {
             Self::Sysbench(sysbench)
@@ -406,7 +406,7 @@ impl Workload {
             Self::Kv(kv) if engine == Engine::Library => {
                 let has_files = kv.steps.iter().any(|step| step.kind == KvStepKind::FillSst);
                 has_files
-                    .then_some("adapters can't take over sorted files, and the plan has `fillsst`")
+                    .then_some("adapters cannot take over sorted files, and the plan has `fillsst`")
             }
             _ => None,
         }

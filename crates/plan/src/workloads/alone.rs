@@ -9,7 +9,7 @@ use crate::text::wording::code;
 pub(crate) type NamedStep = (String, Place);
 
 /// Adds a variant for each step of `alone` and each variant that has it in sequence. Reports names
-/// of steps that can't be measured alone.
+/// of steps that cannot be measured alone.
 pub(crate) fn add_variants(
     cx: &mut Context<'_>,
     variants: Option<Vec<Variant>>,
@@ -85,7 +85,7 @@ fn report(cx: &mut Context<'_>, variants: &[Variant], step: &str, place: Place) 
         format!("steps here: {}", measurable.join(", "))
     };
 
-    let message = format!("{} can't be measured alone", code(step));
+    let message = format!("{} cannot be measured alone", code(step));
     cx.error("plan::not-alone", place, message).label(label).help(help);
 }
 

@@ -337,17 +337,19 @@ impl StepOptions<'_, '_> {
 /// knows whose is the last.
 fn check_sums(cx: &mut Context<'_>, kv: &Kv, names: &StepNames<Kind>, operator_place: Place) {
     if names.place == Place::Nowhere {
-        cx.error("plan::conflict", operator_place, "the usual steps can't run with sums as values")
-            .label("they put values")
-            .help(
-                "list `steps` that load, read, merge or settle: `[\"fillseq\", \"mergerandom\"]`",
-            );
+        cx.error(
+            "plan::conflict",
+            operator_place,
+            "the usual steps cannot run with sums as values",
+        )
+        .label("they put values")
+        .help("list `steps` that load, read, merge or settle: `[\"fillseq\", \"mergerandom\"]`");
         return;
     }
 
     for (step, (name, place)) in kv.steps.iter().zip(&names.value) {
         if !step.kind.keeps_sums() {
-            let message = format!("step {} can't run with sums as values", code(&name.name));
+            let message = format!("step {} cannot run with sums as values", code(&name.name));
             cx.error("plan::conflict", *place, message).label("it puts or deletes values").help(
                 "with `merge-operator = \"uint64add\"`, use steps that load, read, merge or settle",
             );

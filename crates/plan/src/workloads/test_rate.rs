@@ -18,7 +18,7 @@ const MEASURED_MAX: &str = "measured-max";
 
 const RATE: Optional<RateKind> = Optional(RateKind, "(as fast as possible)");
 const PER_CLIENT: Quantity<f64> = Quantity::rate();
-/// The shares that a plan may ask for, in percent. Above 100, the engine can't keep up.
+/// The shares that a plan may ask for, in percent. Above 100, the engine cannot keep up.
 const PERCENT_MIN: f64 = 0.1;
 const PERCENT_MAX: f64 = 1_000.0;
 
@@ -216,7 +216,7 @@ mod tests {
             ("rate = 100\nmax = 1000", "`workload.transactions.max` has no effect"),
             ("step.tpcb.max = 1000", "`workload.transactions.step.tpcb.max` has no effect"),
             ("rate = \"9% of max\"\nmax = { 4 = \"8q\" }", "has an unknown unit"),
-            ("rate = \"9% of max\"\nthink = \"1s\"", "can't have a rate"),
+            ("rate = \"9% of max\"\nthink = \"1s\"", "cannot have a rate"),
         ] {
             let refused = plan(keys).unwrap_err();
             assert!(refused.contains(said), "{keys}: {refused}");

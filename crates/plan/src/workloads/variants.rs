@@ -52,7 +52,7 @@ pub(crate) fn read(
         if let Some(nested) = changes.take("variant") {
             let message = format!("unknown key `variant` in `[{variant_path}]`");
             cx.error("plan::unknown-key", nested.key_place, message)
-                .label("variants can't be nested")
+                .label("variants cannot be nested")
                 .help(format!("declare it next to the others: `[{variants_path}.NAME]`"));
         }
 

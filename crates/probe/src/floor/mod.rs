@@ -145,11 +145,11 @@ const RAMFS_MAGIC: u64 = 0x8584_58f6;
 /// Measures the floor of the disk of a directory. Its files are removed at the end. Returns `None`
 /// if `stop` was set meanwhile.
 ///
-/// A rate that the file system can't show has a note instead: one without `O_DIRECT`, and reads
+/// A rate that the file system cannot show has a note instead: one without `O_DIRECT`, and reads
 /// that did not reach a disk.
 ///
 /// # Errors
-/// Fails if the file system has no disk or too little space, or a file can't be made, written or
+/// Fails if the file system has no disk or too little space, or a file cannot be made, written or
 /// read.
 pub fn measure_disk_floor(
     request: &FloorRequest<'_>,

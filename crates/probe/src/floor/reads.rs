@@ -129,7 +129,7 @@ impl ReadLoad<'_> {
         let parts = blocks.chunks_exact(blocks_each).take(self.depth as usize);
         let gate = &RwLock::new(());
         let threads: io::Result<Vec<Requests>> = std::thread::scope(|scope| {
-            // The threads begin together when all of them are there, or end if one can't be made.
+            // The threads begin together when all of them are there, or end if one cannot be made.
             let closed = gate.write();
             let mut threads = Vec::new();
             for part in parts {

@@ -101,7 +101,7 @@ fn lay_out(
     let blocks = match place {
         SyncPlace::Append => {
             let blocks = most.min(APPENDED_BLOCKS);
-            // A file system that can't allocate lets the file grow with each write.
+            // A file system that cannot allocate lets the file grow with each write.
             let _ = fallocate(file, FallocateFlags::empty(), 0, blocks * BLOCK_BYTES as u64);
             blocks
         }

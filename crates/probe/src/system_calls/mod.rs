@@ -44,7 +44,7 @@ const ATTEMPTS: usize = 10;
 const PERMISSION_HELP: &str =
     "run as root, or with the capability PERFMON and a tracefs that this user can read";
 
-/// The reason why system calls can't be counted, and what to do about it.
+/// The reason why system calls cannot be counted, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemCallError {
     /// The kernel's tracepoints are nowhere to be found.
@@ -54,8 +54,8 @@ pub enum SystemCallError {
          system calls"
     )]
     NoTracefs,
-    /// This user can't read the tracepoints.
-    #[error("`{}` can't be read ({source}); {PERMISSION_HELP}", .path.display())]
+    /// This user cannot read the tracepoints.
+    #[error("`{}` cannot be read ({source}); {PERMISSION_HELP}", .path.display())]
     Unreadable {
         /// The file of a tracepoint, or the directory of all.
         path: PathBuf,
@@ -68,8 +68,8 @@ pub enum SystemCallError {
         /// The operating system's error.
         source: io::Error,
     },
-    /// A counter can't be read.
-    #[error("a counter can't be read ({source})")]
+    /// A counter cannot be read.
+    #[error("a counter cannot be read ({source})")]
     NotCounted {
         /// The operating system's error.
         source: io::Error,
@@ -126,7 +126,7 @@ impl SystemCallEvents {
     /// because counting takes one for each kind and thread.
     ///
     /// # Errors
-    /// This user may not count system calls, or the kernel can't.
+    /// This user may not count system calls, or the kernel cannot.
     pub fn open(names: &[&'static str]) -> Result<Self, SystemCallError> {
         let events = |root: &Path| root.join("events/syscalls");
         let mut roots = TRACEFS.map(Path::new).into_iter();
@@ -233,7 +233,7 @@ impl SystemCallEvents {
     }
 }
 
-/// Returns whether a file is there; an error if that can't be told.
+/// Returns whether a file is there; an error if that cannot be told.
 fn is_there(path: &Path) -> io::Result<bool> {
     path.try_exists()
 }
@@ -337,7 +337,7 @@ impl SystemCallCounting {
     /// Returns the system calls since the beginning.
     ///
     /// # Errors
-    /// A counter can't be read.
+    /// A counter cannot be read.
     pub fn end(mut self) -> Result<SystemCallCounts, SystemCallError> {
         let mut totals = vec![0; self.names.len()];
         for KindCounter { kind, counter, before } in &mut self.counters {

@@ -11,12 +11,12 @@ use super::*;
 #[path = "../../../engine/tests/it/skipped.rs"]
 mod skipped;
 
-/// Returns the events of all kinds; reports the test as skipped where they can't be counted.
+/// Returns the events of all kinds; reports the test as skipped where they cannot be counted.
 fn events() -> Option<SystemCallEvents> {
     match SystemCallEvents::open(SystemCallSet::All.names()) {
         Ok(events) => Some(events),
         Err(error) => {
-            skipped::say_skipped(&format!("system calls can't be counted here: {error}"));
+            skipped::say_skipped(&format!("system calls cannot be counted here: {error}"));
             None
         }
     }
@@ -196,7 +196,7 @@ fn with_too_few_open_files_the_last_kinds_are_left_out() {
 #[test]
 fn a_kind_that_the_machine_lacks_is_left_out_and_not_zero() {
     let Some(events) = SystemCallEvents::open(&["fdatasync", "no_such_call"]).ok() else {
-        skipped::say_skipped("system calls can't be counted here");
+        skipped::say_skipped("system calls cannot be counted here");
         return;
     };
     let worker = Worker::spawn();

@@ -1,7 +1,7 @@
 //! Samples the threads of an engine that serve no connection: checkpoints, flushes, compaction,
 //! purge.
 //!
-//! Such a thread sleeps until there is work, which the kernel can't tell from a wait for a lock. So
+//! Such a thread sleeps until there is work, which the kernel cannot tell from a wait for a lock. So
 //! only threads that run, wait for a processor, or wait uninterruptibly for storage are counted.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -33,7 +33,7 @@ impl Thread {
         thread
     }
 
-    /// Returns a thread that can't be read.
+    /// Returns a thread that cannot be read.
     pub(super) fn unknown() -> Self {
         Self { has_ended: true, ..Self::default() }
     }
@@ -48,7 +48,7 @@ impl Thread {
         text.ok().map(|text| text.into_owned())
     }
 
-    /// Returns the activity of the thread; `None` if the thread can't be read.
+    /// Returns the activity of the thread; `None` if the thread cannot be read.
     pub(super) fn activity(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Option<Activity> {
         let text = self.read(proc, buffer)?;
         let activity = parse(&text)?;

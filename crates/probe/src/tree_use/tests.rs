@@ -1,4 +1,4 @@
-//! Real processes: the clocks of others can't be made up.
+//! Real processes: the clocks of others cannot be made up.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};

@@ -93,7 +93,7 @@ impl Counter {
     /// of threads that have ended. Threads that did nothing are left out.
     ///
     /// # Errors
-    /// A process does not answer or was killed, the counts can't be read, or `stop` was set.
+    /// A process does not answer or was killed, the counts cannot be read, or `stop` was set.
     pub fn end(&mut self, stop: &AtomicBool) -> Result<Vec<Counted>, WorkError> {
         let threads = self.dump(stop)?;
         let mut names = std::mem::take(&mut self.names);

@@ -41,7 +41,7 @@ impl CellDir {
     /// Replaces `log_events.parquet`, the events of the server's log.
     ///
     /// # Errors
-    /// It can't be written; the old file then remains. Or the cell has no record yet.
+    /// It cannot be written; the old file then remains. Or the cell has no record yet.
     pub fn write_log_events(&self, events: &[LogEvent]) -> Result<(), RecordError> {
         let bytes = log_events::to_bytes(events)
             .map_err(RecordError::io("write", &self.path().join(LOG_EVENTS_FILE)))?;
@@ -52,7 +52,7 @@ impl CellDir {
     /// Reads `log_events.parquet`; `None` for a cell without one.
     ///
     /// # Errors
-    /// It can't be read.
+    /// It cannot be read.
     pub fn read_log_events(&self) -> Result<Option<Vec<LogEvent>>, RecordError> {
         if !self.is_summed {
             if !self.folder.has(LOG_EVENTS_FILE) {
@@ -78,7 +78,7 @@ impl CellDir {
     /// Replaces `cell.json`. Keeps its list of files, whatever `cell.files` says.
     ///
     /// # Errors
-    /// It can't be written; the old file then remains.
+    /// It cannot be written; the old file then remains.
     pub fn write(&self, cell: &Cell) -> Result<(), RecordError> {
         let files = if self.folder.has(CELL_FILE) { self.read()?.files } else { Vec::new() };
         self.write_with(cell, files)
@@ -101,7 +101,7 @@ impl CellDir {
     /// Reads `cell.json`.
     ///
     /// # Errors
-    /// It can't be read, or belongs to another cell or run.
+    /// It cannot be read, or belongs to another cell or run.
     pub fn read(&self) -> Result<Cell, RecordError> {
         let path = self.path().join(CELL_FILE);
         let bytes = self.folder.read(CELL_FILE)?;
@@ -128,7 +128,7 @@ impl CellDir {
     /// Writes a text file next to `cell.json`, such as `server.conf`.
     ///
     /// # Errors
-    /// It can't be written, or the name is invalid for a file.
+    /// It cannot be written, or the name is invalid for a file.
     pub fn write_text(&self, name: &str, text: &str) -> Result<(), RecordError> {
         self.folder.replace(self.checked_name(name)?, text.as_bytes())
     }

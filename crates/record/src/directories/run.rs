@@ -48,10 +48,10 @@ struct HeadAssay {
 impl RunDir {
     /// Creates the directory of a new run, named after its start and its name, and writes
     /// `run.json` with the status incomplete. If the directory exists, adds a number to the
-    /// name. Other users can't enter the directory.
+    /// name. Other users cannot enter the directory.
     ///
     /// # Errors
-    /// It can't be created or written.
+    /// It cannot be created or written.
     pub fn create(results: &Path, run: &Run) -> Result<Self, RecordError> {
         fs_err::create_dir_all(results).map_err(RecordError::io("create directory", results))?;
 
@@ -129,7 +129,7 @@ impl RunDir {
     /// cells that [`end_cell`](Self::end_cell) made.
     ///
     /// # Errors
-    /// It can't be written; the old file then remains.
+    /// It cannot be written; the old file then remains.
     pub fn write_run(&self, run: &Run) -> Result<(), RecordError> {
         let files = self.ended_cells().clone();
         let run = Run { format: FORMAT, files, ..run.clone() };
@@ -139,7 +139,7 @@ impl RunDir {
     /// Reads `run.json`, and looks whether the run is in progress.
     ///
     /// # Errors
-    /// It can't be read.
+    /// It cannot be read.
     pub fn read_run(&self) -> Result<Run, RecordError> {
         let mut run: Run = json::read(&self.folder, RUN_FILE, self.is_summed)?;
         // Another process may have measured a cell since this directory was opened.
@@ -161,7 +161,7 @@ impl RunDir {
     /// have changed.
     ///
     /// # Errors
-    /// A directory can't be read.
+    /// A directory cannot be read.
     pub fn sizes_crc32(path: &Path) -> Result<String, RecordError> {
         let mut lines = Vec::new();
         let mut pending = vec![Folder::of_run(path.to_owned()).folder(CELLS)];
@@ -227,7 +227,7 @@ impl RunDir {
     /// [`begin_cell`](Self::begin_cell) set aside.
     ///
     /// # Errors
-    /// A directory can't be read.
+    /// A directory cannot be read.
     pub fn started_cells(&self) -> Result<Vec<CellDir>, RecordError> {
         let mut cells = Vec::new();
 
@@ -249,7 +249,7 @@ impl RunDir {
     /// resumed, cells that were being read have moved.
     ///
     /// # Errors
-    /// A directory can't be read.
+    /// A directory cannot be read.
     pub fn set_aside_count(&self) -> Result<usize, RecordError> {
         let is_aside = |cell: &&CellDir| {
             let name = cell.path().file_name().unwrap_or_default();
@@ -262,7 +262,7 @@ impl RunDir {
     /// `.attempt-N`, and no longer read.
     ///
     /// # Errors
-    /// It can't be created.
+    /// It cannot be created.
     pub fn begin_cell(&self, cell: &CellRef) -> Result<CellDir, RecordError> {
         // First: otherwise the list would name a cell that has moved if this process is killed.
         self.list_end(cell, None)?;
@@ -286,7 +286,7 @@ impl RunDir {
     /// Lists a cell that has ended in `run.json`, with the checksum of its `cell.json`.
     ///
     /// # Errors
-    /// Its record can't be read, or `run.json` can't be written.
+    /// Its record cannot be read, or `run.json` cannot be written.
     pub fn end_cell(&self, cell: &CellRef) -> Result<(), RecordError> {
         let folder = self.cell(cell)?.folder;
         let bytes = folder.read(CELL_FILE)?;

@@ -96,7 +96,7 @@ impl Folder {
         None
     }
 
-    /// Returns false if nothing has this name. Returns true if something has it that can't be
+    /// Returns false if nothing has this name. Returns true if something has it that cannot be
     /// read: reading then says why.
     pub(crate) fn has(&self, name: &str) -> bool {
         let status = self
@@ -227,7 +227,7 @@ pub(crate) struct FolderEntry {
 /// able to write to the folder around it.
 ///
 /// # Errors
-/// The file can't be opened, or is not a regular file.
+/// The file cannot be opened, or is not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<fs_err::File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty())?;
@@ -244,7 +244,7 @@ pub fn open_regular(path: &Path) -> io::Result<fs_err::File> {
 /// then replaces what had its name.
 ///
 /// # Errors
-/// The folder does not exist, or the file can't be written.
+/// The folder does not exist, or the file cannot be written.
 pub fn replace_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
     Folder::of_run(folder.to_owned()).replace(name, bytes)
 }

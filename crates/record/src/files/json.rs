@@ -37,7 +37,7 @@ pub(crate) fn write<T: Serialize + DeserializeOwned>(
 /// Replaces a JSON file that is no part of the record, but is kept beside it, with its checksum.
 ///
 /// # Errors
-/// A value is no JSON, or the file can't be written.
+/// A value is no JSON, or the file cannot be written.
 pub fn write_beside<T: Serialize + DeserializeOwned>(
     run: &Path,
     name: &str,
@@ -49,7 +49,7 @@ pub fn write_beside<T: Serialize + DeserializeOwned>(
 /// Reads a file from [`write_beside`].
 ///
 /// # Errors
-/// The file can't be read, or is not as it was written.
+/// The file cannot be read, or is not as it was written.
 pub fn read_beside<T: DeserializeOwned>(run: &Path, name: &str) -> Result<T, RecordError> {
     read(&Folder::of_run(run.to_owned()), name, true)
 }
@@ -60,12 +60,12 @@ fn to_bytes<T: Serialize + DeserializeOwned>(
     value: &T,
 ) -> Result<Vec<u8>, RecordError> {
     let unrecordable = |error: serde_json::Error| {
-        RecordError::unrecordable(path, format!("a value that JSON can't hold ({error})"))
+        RecordError::unrecordable(path, format!("a value that JSON cannot hold ({error})"))
     };
     let mut bytes = serde_json::to_vec_pretty(value).map_err(unrecordable)?;
     bytes.push(b'\n');
 
-    // A float that is not finite would become `null`, which can't be read back.
+    // A float that is not finite would become `null`, which cannot be read back.
     serde_json::from_slice::<T>(&bytes).map_err(unrecordable)?;
 
     let sum = checksum::hex(crc32fast::hash(&bytes));

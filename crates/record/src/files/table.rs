@@ -177,7 +177,7 @@ impl<W: Write> TableWriter<W> {
     /// Starts a table; the notes become metadata of the file.
     ///
     /// # Errors
-    /// Parquet can't have such a table.
+    /// Parquet cannot have such a table.
     pub fn new(sink: W, columns: &[ColumnSpec], notes: &[(String, String)]) -> io::Result<Self> {
         Ok(Self {
             sink,
@@ -214,7 +214,7 @@ impl<W: Write> TableWriter<W> {
             return Ok(());
         }
 
-        // Cleared first: a group that can't be written is not tried again.
+        // Cleared first: a group that cannot be written is not tried again.
         self.rows = 0;
         encode(&mut self.encoder, &mut self.columns).map_err(io_error)?;
         self.sink.write_all(&std::mem::take(self.encoder.inner_mut()))

@@ -60,7 +60,7 @@ pub struct Cell {
     /// The steps of the cell, in order; their directories are `steps/NN-NAME`. The first ones may
     /// have none: see [`KeptDatabase::steps_left_out`]. Nor have those that are not applicable.
     pub steps: Vec<String>,
-    /// The steps that the engine can't run.
+    /// The steps that the engine cannot run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_applicable: Vec<StepNotApplicable>,
     /// The kept database with which its later steps began; `None` if it loaded its own and went on
@@ -77,7 +77,7 @@ pub struct Cell {
     pub files: Vec<StepFile>,
 }
 
-/// A step that the engine can't run.
+/// A step that the engine cannot run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepNotApplicable {
     /// The name of the step.

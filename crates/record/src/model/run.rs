@@ -343,7 +343,7 @@ pub struct Plan {
     pub sets: Vec<String>,
     /// Every value with its origin.
     pub resolved: Vec<ResolvedValue>,
-    /// A password was removed from the text or a `--set` argument; such a run can't be resumed.
+    /// A password was removed from the text or a `--set` argument; such a run cannot be resumed.
     pub password_removed: bool,
     /// The files that configs name, as they were when the run started. The whole run uses these
     /// texts.

@@ -121,7 +121,7 @@ pub struct Step {
     /// Counters of the engine after the check and the settling that follow a measured step. Empty
     /// in settle steps.
     pub counters_end: Vec<Counter>,
-    /// Sizes at the end of the step; `None` if Assay can't access the files.
+    /// Sizes at the end of the step; `None` if Assay cannot access the files.
     pub storage: Option<StorageSize>,
     /// The checks of the data, with their results.
     pub checks: Vec<Check>,
@@ -322,7 +322,7 @@ pub struct RankLoad {
 pub struct StepProfile {
     /// The reason why there are no samples; `None` if there are some.
     pub missing: Option<String>,
-    /// The event that was sampled: `cycles`, or `cpu-clock` where the machine can't count cycles.
+    /// The event that was sampled: `cycles`, or `cpu-clock` where the machine cannot count cycles.
     pub event: String,
     /// The samples per second of each busy processor.
     pub frequency_hz: u32,

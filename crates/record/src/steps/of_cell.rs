@@ -10,7 +10,7 @@ impl CellDir {
     /// samples.
     ///
     /// # Errors
-    /// It can't be created, the step exists already, or its name is invalid for a directory.
+    /// It cannot be created, the step exists already, or its name is invalid for a directory.
     pub fn begin_step(
         &self,
         number: u32,
@@ -31,7 +31,7 @@ impl CellDir {
     /// damaged `step.json`; see [`StepReader::state`].
     ///
     /// # Errors
-    /// The directory can't be read.
+    /// The directory cannot be read.
     pub fn read_steps(&self) -> Result<Vec<StepReader>, RecordError> {
         // A cell that is being measured changes meanwhile. A step is listed before it gets its
         // name, so the list is read after the names. No step begins after the end of its cell, so
@@ -88,7 +88,7 @@ impl CellDir {
     /// and undamaged.
     ///
     /// # Errors
-    /// The directory can't be read.
+    /// The directory cannot be read.
     pub fn is_complete(&self) -> Result<bool, RecordError> {
         let cell = match self.read() {
             Ok(cell) if cell.status == Status::Complete => cell,

@@ -38,7 +38,7 @@ impl FoundStep {
         Self { folder, number, name: name.to_owned() }
     }
 
-    /// Returns a finished step of a cell that lists no steps. If its `step.json` can't be read, the
+    /// Returns a finished step of a cell that lists no steps. If its `step.json` cannot be read, the
     /// step is damaged.
     pub(crate) fn open(self) -> StepReader {
         match json::read(&self.folder, STEP_FILE, false) {

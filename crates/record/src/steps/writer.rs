@@ -138,7 +138,7 @@ impl StepWriter {
     /// Adds rows to `intervals.parquet`. Readers get them in the same order.
     ///
     /// # Errors
-    /// The file can't be written.
+    /// The file cannot be written.
     pub fn intervals(&mut self, rows: &[IntervalRow<'_>]) -> Result<(), RecordError> {
         for row in rows {
             self.intervals
@@ -164,7 +164,7 @@ impl StepWriter {
     /// gets the sum when the step is finished.
     ///
     /// # Errors
-    /// The file can't be written, the tag has a comma, a space or a line end, or a value is above
+    /// The file cannot be written, the tag has a comma, a space or a line end, or a value is above
     /// [`LATENCY_NS_MAX`](words::LATENCY_NS_MAX).
     pub fn latency(
         &mut self,
@@ -191,7 +191,7 @@ impl StepWriter {
     /// `None` if a value is unavailable.
     ///
     /// # Errors
-    /// The file can't be written, or there are more or fewer values than columns.
+    /// The file cannot be written, or there are more or fewer values than columns.
     pub fn host(
         &mut self,
         rank: u32,
@@ -223,7 +223,7 @@ impl StepWriter {
     /// clock.
     ///
     /// # Errors
-    /// The file can't be written.
+    /// The file cannot be written.
     pub fn counters(
         &mut self,
         second: u32,
@@ -247,7 +247,7 @@ impl StepWriter {
     /// Writes `profile.parquet`: the tree of all stacks, depth first.
     ///
     /// # Errors
-    /// The file can't be written, or there is one already.
+    /// The file cannot be written, or there is one already.
     pub fn profile(&mut self, stacks: &Stacks) -> Result<(), RecordError> {
         let path = self.path().join(PROFILE_FILE);
         let mut table = create_table(&self.folder, PROFILE_FILE, &profile_columns(), &[])?;
@@ -265,7 +265,7 @@ impl StepWriter {
     /// by their part in the step, and who called whom.
     ///
     /// # Errors
-    /// A file can't be written, or there is one already.
+    /// A file cannot be written, or there is one already.
     pub fn work(&mut self, graphs: &BTreeMap<WorkRole, WorkGraph>) -> Result<(), RecordError> {
         let path = self.path().join(WORK_FUNCTIONS_FILE);
         let mut functions =
@@ -283,7 +283,7 @@ impl StepWriter {
     /// Writes `turns.parquet`: the turns of the target within the step, in their order.
     ///
     /// # Errors
-    /// The file can't be written, or there is one already.
+    /// The file cannot be written, or there is one already.
     pub fn turns(&mut self, turns: &[TurnRow]) -> Result<(), RecordError> {
         let path = self.path().join(TURNS_FILE);
         let mut table = create_table(&self.folder, TURNS_FILE, &turn_columns(), &[])?;
@@ -300,7 +300,7 @@ impl StepWriter {
     /// above 1 MB is cut, with a note at the cut.
     ///
     /// # Errors
-    /// The file can't be written, or there is one already.
+    /// The file cannot be written, or there is one already.
     pub fn engine_status(&mut self, text: &str) -> Result<(), RecordError> {
         let kept = &text[..text.floor_char_boundary(STATUS_BYTES_MAX)];
         let left_out = text.len() - kept.len();
@@ -323,7 +323,7 @@ impl StepWriter {
     /// returns, everything is on disk, and the directory has its final name.
     ///
     /// # Errors
-    /// Something can't be written. The directory then keeps its suffix `.partial`.
+    /// Something cannot be written. The directory then keeps its suffix `.partial`.
     pub fn finish(mut self, step: &Step) -> Result<(), RecordError> {
         for (tag, total) in &self.totals {
             self.latency_total.write(0, Duration::from_nanos(step.elapsed_ns), tag, total)?;

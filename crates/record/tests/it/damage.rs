@@ -147,7 +147,7 @@ fn sum_again(run: &RunDir) {
     }
 }
 
-/// A checksum can't find nonsense that a writer wrote; reading it must end with an error or with
+/// A checksum cannot find nonsense that a writer wrote; reading it must end with an error or with
 /// data.
 #[test]
 fn nonsense_with_a_correct_checksum_does_not_panic() {

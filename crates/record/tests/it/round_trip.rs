@@ -257,7 +257,7 @@ fn what_the_format_can_not_store_is_refused() {
     let mut step = sample::step();
     step.counters_before[0].value = f64::NAN;
     let error = cell.begin_step(2, "l.x", &[]).unwrap().finish(&step).unwrap_err();
-    assert!(error.to_string().contains("a value that JSON can't hold"), "{error}");
+    assert!(error.to_string().contains("a value that JSON cannot hold"), "{error}");
     assert_eq!(cell.read_steps().unwrap()[1].state(), StepState::Unfinished);
 }
 

@@ -20,7 +20,7 @@ fn files(run: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns what is told of a run that can't be read.
+/// Returns what is told of a run that cannot be read.
 fn refusal(path: &Path) -> String {
     let read = || -> Result<String, RecordError> {
         let run = RunDir::open(path)?;

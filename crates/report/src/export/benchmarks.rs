@@ -24,7 +24,7 @@ pub struct Benchmarks {
     pub text: String,
     /// The number of lines with a result.
     pub result_count: usize,
-    /// Steps that were left out because the format can't mark a result as invalid, each with the
+    /// Steps that were left out because the format cannot mark a result as invalid, each with the
     /// reason.
     pub left_out: Vec<String>,
 }

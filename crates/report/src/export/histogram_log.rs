@@ -17,7 +17,7 @@ impl<W: Write> HistogramLog<W> {
     /// Begins a log; its times count from `started_unix_ns`.
     ///
     /// # Errors
-    /// Fails if the sink can't be written.
+    /// Fails if the sink cannot be written.
     pub fn new(mut sink: W, title: &str, started_unix_ns: u64) -> io::Result<Self> {
         let seconds = format!(
             "{}.{:03}",
@@ -45,7 +45,7 @@ impl<W: Write> HistogramLog<W> {
     /// Writes a comment that the following latencies belong to an invalid step.
     ///
     /// # Errors
-    /// Fails if the sink can't be written.
+    /// Fails if the sink cannot be written.
     pub fn say_invalid(&mut self, step: &str, reasons: &[String]) -> io::Result<()> {
         let reasons = reasons.join("; ");
         writeln!(self.sink, "#[{step} is invalid: {}]", one_line(&reasons))
@@ -54,7 +54,7 @@ impl<W: Write> HistogramLog<W> {
     /// Adds a line of a step that began at `started_unix_ns`. The tags of an invalid step say so.
     ///
     /// # Errors
-    /// Fails if the sink can't be written.
+    /// Fails if the sink cannot be written.
     pub fn add(
         &mut self,
         (step, is_valid): (&str, bool),

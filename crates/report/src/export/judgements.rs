@@ -71,7 +71,7 @@ pub fn junit(suite: &str, judgements: &[Judgement]) -> String {
     text + "  </testsuite>\n</testsuites>\n"
 }
 
-/// Escapes text for an attribute. Characters that XML can't have are left out.
+/// Escapes text for an attribute. Characters that XML cannot have are left out.
 fn in_xml(text: &str) -> String {
     let mut escaped = String::new();
     for letter in terminal_text(text).chars() {

@@ -34,7 +34,7 @@ impl<'a, W: Write + Send> LatencyTable<'a, W> {
     /// Begins the table.
     ///
     /// # Errors
-    /// Fails if the sink can't be written.
+    /// Fails if the sink cannot be written.
     pub fn new(form: Form, runs: &'a [&'a Run], sink: W) -> io::Result<Self> {
         let mut like = of_step(&Row::default(), runs);
         like.extend(of_bucket("", "", 0, 0));
@@ -45,7 +45,7 @@ impl<'a, W: Write + Send> LatencyTable<'a, W> {
     /// Adds the histograms of a step, in nanoseconds, by tag: `insert.service`.
     ///
     /// # Errors
-    /// Fails if the sink can't be written.
+    /// Fails if the sink cannot be written.
     pub fn add(
         &mut self,
         row: &Row,
@@ -74,7 +74,7 @@ impl<'a, W: Write + Send> LatencyTable<'a, W> {
     /// Writes the rest, and returns the sink.
     ///
     /// # Errors
-    /// Fails if the sink can't be written.
+    /// Fails if the sink cannot be written.
     pub fn finish(self) -> io::Result<W> {
         self.sheet.finish()
     }

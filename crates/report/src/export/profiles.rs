@@ -32,7 +32,7 @@ impl ProfileForm {
     /// Writes profiles into a sink.
     ///
     /// # Errors
-    /// The sink can't be written.
+    /// The sink cannot be written.
     pub fn write<W: Write>(self, profiles: &[MergedProfile<'_>], mut sink: W) -> io::Result<W> {
         match self {
             Self::Folded => {

@@ -43,7 +43,7 @@ impl<'a, W: Write + Send> SecondTable<'a, W> {
     /// Begins the table.
     ///
     /// # Errors
-    /// Fails if the sink can't be written.
+    /// Fails if the sink cannot be written.
     pub fn new(form: Form, runs: &'a [&'a Run], sink: W) -> io::Result<Self> {
         let row = Row::default();
         let mut like = of_step(&row, runs);
@@ -56,7 +56,7 @@ impl<'a, W: Write + Send> SecondTable<'a, W> {
     /// other.
     ///
     /// # Errors
-    /// Fails if the sink can't be written.
+    /// Fails if the sink cannot be written.
     pub fn add(&mut self, row: &Row, started_unix_ns: u64) -> io::Result<()> {
         let started = started_unix_ns as f64 / 1e9;
         let mut line = of_step(row, self.runs);
@@ -76,7 +76,7 @@ impl<'a, W: Write + Send> SecondTable<'a, W> {
     /// Writes the rest, and returns the sink.
     ///
     /// # Errors
-    /// Fails if the sink can't be written.
+    /// Fails if the sink cannot be written.
     pub fn finish(self) -> io::Result<W> {
         self.sheet.finish()
     }

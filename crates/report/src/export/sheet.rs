@@ -154,7 +154,7 @@ pub(crate) enum Sheet<W: Write> {
 }
 
 impl<W: Write> Sheet<W> {
-    /// Begins a table with the columns of `like`. CSV can't store the table's name and runs.
+    /// Begins a table with the columns of `like`. CSV cannot store the table's name and runs.
     pub(crate) fn new(
         form: Form,
         table: &str,

@@ -25,7 +25,7 @@ pub fn csv(run: &Run, figures: &Figures) -> String {
 /// `runs`. Returns the sink.
 ///
 /// # Errors
-/// Fails if the sink can't be written.
+/// Fails if the sink cannot be written.
 pub fn step_table<'a, W: Write + Send>(
     rows: impl IntoIterator<Item = &'a Row>,
     runs: &[&Run],
@@ -60,7 +60,7 @@ fn step_line(row: &Row, runs: &[&Run]) -> SheetLine {
 /// stalls. Returns the sink.
 ///
 /// # Errors
-/// Fails if the sink can't be written.
+/// Fails if the sink cannot be written.
 pub fn metric_table<'a, W: Write + Send>(
     rows: impl IntoIterator<Item = &'a Row>,
     runs: &[&Run],

@@ -117,7 +117,7 @@ pub fn compared_csv(comparison: &Comparison<'_>) -> String {
 /// metric. Returns the sink.
 ///
 /// # Errors
-/// Fails if the sink can't be written.
+/// Fails if the sink cannot be written.
 pub fn verdict_table<W: Write + Send>(
     comparisons: &[Comparison<'_>],
     engine: Option<&str>,

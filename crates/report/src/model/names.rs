@@ -108,7 +108,7 @@ pub(crate) fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
     let unfinished = figures.unfinished.iter().map(|cell| cell.cell.target.as_str());
     let names = distinct(measured.chain(missing).chain(unfinished));
 
-    // One name that can't be shortened keeps all others long, so that all have one form.
+    // One name that cannot be shortened keeps all others long, so that all have one form.
     let short: Option<BTreeMap<&str, &str>> =
         names.into_iter().map(|name| Some((name, shared.without(name)?))).collect();
     short.unwrap_or_default()

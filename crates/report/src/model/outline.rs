@@ -111,9 +111,9 @@ pub struct ListedRun {
     pub name: String,
     /// The path of its directory.
     pub path: PathBuf,
-    /// The outline of `run.json`, or why it can't be read.
+    /// The outline of `run.json`, or why it cannot be read.
     pub outline: Result<Outline, String>,
-    /// The result in a few words, or why the figures can't be read.
+    /// The result in a few words, or why the figures cannot be read.
     pub result: Result<String, String>,
 }
 

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 /// Makes text of other sources safe to print. Removes control characters and marks that change the
-/// direction of writing, so that a server's message or a name can't move the cursor, color the
+/// direction of writing, so that a server's message or a name cannot move the cursor, color the
 /// screen or hide text. Line breaks and tabs become spaces.
 pub fn terminal_text(text: &str) -> String {
     text.chars()

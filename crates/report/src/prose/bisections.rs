@@ -18,7 +18,7 @@ pub struct BisectView {
     pub titles: Vec<String>,
     /// The trials that have ended.
     pub search: Search,
-    /// Why candidates can't be measured, by their index.
+    /// Why candidates cannot be measured, by their index.
     pub unusable: BTreeMap<usize, String>,
 }
 

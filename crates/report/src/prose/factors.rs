@@ -72,7 +72,7 @@ fn how_in_design(design: &DesignedEffects) -> String {
             ". Where two factors interact, that may look like the effect of a third one: the table below lists which."
         }
         Clarity::EffectsClear => {
-            ". Interactions of two factors change no effect, but some of them can't be told from each other."
+            ". Interactions of two factors change no effect, but some of them cannot be told from each other."
         }
         Clarity::AllClear => ". It also tells each interaction of two factors.",
     };

@@ -31,7 +31,7 @@ pub(crate) fn text(remark: &Remark) -> String {
                 .to_owned()
         }
         Remark::LagGrows(_) => {
-            "the lag of a replica grows: it can't keep up, and a longer step would end with more lag"
+            "the lag of a replica grows: it cannot keep up, and a longer step would end with more lag"
                 .to_owned()
         }
         Remark::LagUndecided(_) => {

@@ -104,7 +104,7 @@ fn assignments<'s>(settings: impl Iterator<Item = &'s (String, String)>) -> Stri
 /// Returns a limit of a target's server, from its config or a config that this extends.
 fn limit(run: &Run, target: &Target, what: &str) -> Option<String> {
     let mut config = target.config.clone();
-    // The chain of configs can't be longer than the plan.
+    // The chain of configs cannot be longer than the plan.
     for _ in 0..run.plan.resolved.len() {
         if let Some(limit) = config_value(run, &target.engine, &config, what) {
             return Some(limit);

@@ -83,7 +83,7 @@ fn targets_that_were_measured_once_have_gray_ratios_and_no_cause() {
     let is_colored = |code: &str| table.contains(&format!("\u{1b}[38;5;{code}m"));
     assert!(is_colored("8") && !is_colored("11") && !is_colored("14"), "{table:?}");
     assert!(!table.contains(['+', '\u{25b2}', '\u{25bc}']), "{table}");
-    assert!(text.contains("measured once: one run can't show a change"), "{text}");
+    assert!(text.contains("measured once: one run cannot show a change"), "{text}");
     assert!(text.contains("assay run --resume RUN --repeats 5 adds the repeats"), "{text}");
     assert!(!text.contains("slower in") && !text.contains("faster in"), "{text}");
     let page = html(&[source(FOUR)], &figures);

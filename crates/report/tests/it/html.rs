@@ -297,7 +297,7 @@ fn repeats_are_compared_with_intervals() {
     assert!(has("rpq") && has("cpupq"));
     assert_eq!(page.matches("/base").count(), costs.len());
     let page = html(&[source(SMALL)], &once);
-    assert!(page.contains("measured once: one run can't show a change"));
+    assert!(page.contains("measured once: one run cannot show a change"));
 }
 
 #[test]

@@ -376,7 +376,7 @@ fn a_figure_that_may_be_rounding_is_marked() {
     assert!(line("r6").contains("1.00~") && line("r6").contains("1.50~"));
     assert!(!line("r10").contains('~'));
     assert!(table.contains("~ more than 5% of it may be rounding"), "{table}");
-    // A figure that can't be stood behind has that mark.
+    // A figure that cannot be stood behind has that mark.
     let mut figures = figures();
     for row in &mut figures.rows {
         row.valid = false;

@@ -22,7 +22,7 @@ const MODE: u32 = 0o644;
 /// one folder there.
 ///
 /// # Errors
-/// The archive can't be read, lacks a file, or has a link, a path that leads out of it, or more
+/// The archive cannot be read, lacks a file, or has a link, a path that leads out of it, or more
 /// than a bundle has.
 pub fn read<const N: usize>(path: &Path, names: [&str; N]) -> Result<[String; N], String> {
     // More bytes than a bundle can have are not unpacked: a small archive may hold any number.
@@ -95,7 +95,7 @@ fn checked_name<R: Read>(entry: &tar::Entry<'_, R>) -> Result<Option<String>, St
 /// Writes files into an archive, below a folder. Equal files make equal archives.
 ///
 /// # Errors
-/// The archive can't be written.
+/// The archive cannot be written.
 pub fn write(path: &Path, folder: &str, files: &[(&str, &str)]) -> io::Result<()> {
     let file = fs_err::File::create_new(path)?;
     if path.extension().is_some_and(|ending| ending == "tar") {

@@ -47,7 +47,7 @@ impl Bundle {
     /// may be a plan.
     ///
     /// # Errors
-    /// The files can't be read, or the archive has what a bundle does not have.
+    /// The files cannot be read, or the archive has what a bundle does not have.
     pub fn open(path: &Path) -> Result<Option<Self>, UsageError> {
         let error = |problem: String| {
             let message = format!("cannot use `{}` as a bundle: {problem}", path.display());
@@ -78,7 +78,7 @@ pub fn is_archive(path: &Path) -> bool {
 /// nothing but a regular file, and reads no more than a bundle's file may have.
 ///
 /// # Errors
-/// The file is not a regular one, is too large or can't be read; the text says which.
+/// The file is not a regular one, is too large or cannot be read; the text says which.
 pub fn text_in(directory: &Path, name: &str) -> Result<String, String> {
     let path = directory.join(name);
     let metadata = fs_err::symlink_metadata(&path).map_err(|error| error.to_string())?;

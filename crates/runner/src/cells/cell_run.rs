@@ -37,7 +37,7 @@ impl<'a> CellRun<'a> {
         Self { site, seat, tool, in_making: None, log_events: Vec::new() }
     }
 
-    /// Records that the engine can't run a step.
+    /// Records that the engine cannot run a step.
     pub fn leave_out(&mut self, step: &str, why: String) -> anyhow::Result<()> {
         let CellSite { session, directory, record, .. } = &mut self.site;
 
@@ -61,7 +61,7 @@ impl<'a> CellRun<'a> {
         // Only if nothing else is in it.
         let _ = fs_err::remove_dir(self.site.home());
 
-        removed.context("the database can't be removed")
+        removed.context("the database cannot be removed")
     }
 
     /// Copies the log of a stopped engine into the record, and adds its events.
@@ -86,7 +86,7 @@ impl<'a> CellRun<'a> {
         match engine::log_events(&log, parser) {
             Ok(events) => self.log_events.extend(events),
             Err(error) => {
-                let text = format!("the events of the engine's log can't be read: {error}");
+                let text = format!("the events of the engine's log cannot be read: {error}");
                 self.site.note("engine::log", &[text]);
                 return Ok(());
             }

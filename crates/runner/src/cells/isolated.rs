@@ -211,7 +211,7 @@ fn spawn(
     config: &Config,
     limits: &Enforced,
 ) -> anyhow::Result<Guarded> {
-    let here = std::env::current_dir().context("the working directory can't be found")?;
+    let here = std::env::current_dir().context("the working directory cannot be found")?;
 
     Ok(Guarded::spawn(&Spawn {
         guard_exe: &session.executable,
@@ -319,7 +319,7 @@ fn arguments(
 /// end of the cell is not recorded.
 ///
 /// # Errors
-/// The request names no cell of a run, or the record can't be written.
+/// The request names no cell of a run, or the record cannot be written.
 pub fn run_cell(request: &CellRequest, events: &dyn Events) -> anyhow::Result<()> {
     let stop = stop::watch()?;
     let directory = RunDir::open(&request.run)?;

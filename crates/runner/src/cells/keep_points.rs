@@ -126,7 +126,7 @@ impl StepCounts {
 /// begins; `None` for a cell that makes its own, or shares none.
 ///
 /// # Errors
-/// The record of the run can't be read, or the file of a config.
+/// The record of the run cannot be read, or the file of a config.
 pub fn loaders_of(
     session: &RunSession<'_>,
     run: &RunDir,
@@ -157,7 +157,7 @@ pub fn loaders_of(
 /// of the run, which says what its builds are.
 ///
 /// # Errors
-/// The first such cell, with the kept database that differs least; a database that can't be read.
+/// The first such cell, with the kept database that differs least; a database that cannot be read.
 pub fn require_databases(
     session: &RunSession<'_>,
     run: &Run,

@@ -92,7 +92,7 @@ impl KeepPoint {
     /// `leftovers`. So all cells go on with the same database.
     ///
     /// # Errors
-    /// The steps left wrong data, or the database can't be kept.
+    /// The steps left wrong data, or the database cannot be kept.
     pub fn keep_or_find(
         &self,
         cell: &mut CellRun<'_>,
@@ -115,7 +115,7 @@ impl KeepPoint {
             bail!("the steps left wrong data, so no other step can use it: {wrong}");
         }
 
-        let state = made.state.context("the workload can't tell what it loaded")?;
+        let state = made.state.context("the workload cannot tell what it loaded")?;
 
         let (data_dir, data) = leftovers
             .data_dir
@@ -138,7 +138,7 @@ impl KeepPoint {
         let entry = self
             .databases
             .keep(&loaded, &cell.session.stop)
-            .context("the database can't be kept for other cells")?;
+            .context("the database cannot be kept for other cells")?;
 
         cell.session.events.say(&format!(
             "kept the database after `{}` as `{}` ({:.1} GB)",
@@ -275,7 +275,7 @@ pub fn begin_on_copy(
         Vec::new()
     } else {
         engine.before_check()?;
-        runner.check().context("the copy of the kept database can't be checked")?
+        runner.check().context("the copy of the kept database cannot be checked")?
     };
 
     if let Some(wrong) = checks.iter().find(|check| !check.holds) {

@@ -3,7 +3,7 @@
 use builds::hash;
 use serde::{Deserialize, Serialize};
 
-/// The format of kept databases. It changes when databases of the earlier format can't be used.
+/// The format of kept databases. It changes when databases of the earlier format cannot be used.
 pub(super) const FORMAT: u32 = 2;
 
 /// A fact that shapes a database.

@@ -100,7 +100,7 @@ impl Databases {
     /// Returns the names of all databases, sorted.
     ///
     /// # Errors
-    /// The folder can't be read, or others could change what is in it.
+    /// The folder cannot be read, or others could change what is in it.
     pub fn names(&self) -> anyhow::Result<Vec<String>> {
         if !self.root.exists() {
             return Ok(Vec::new());
@@ -147,7 +147,7 @@ impl Databases {
     /// returns that one.
     ///
     /// # Errors
-    /// The disk is too small, or the database can't be copied. Nothing is left then.
+    /// The disk is too small, or the database cannot be copied. Nothing is left then.
     pub(crate) fn keep(
         &self,
         loaded: &Loaded<'_>,
@@ -173,7 +173,7 @@ impl Databases {
     /// Removes a database, and returns its size in bytes.
     ///
     /// # Errors
-    /// There is none, it is in use, or it can't be removed.
+    /// There is none, it is in use, or it cannot be removed.
     pub fn remove(&self, name: &str) -> anyhow::Result<u64> {
         refuse_shared(&self.root)?;
         let path = self.existing(name)?;
@@ -214,7 +214,7 @@ impl Databases {
             return;
         };
         if self.root.exists() {
-            // What can't be removed now is removed before the next run here.
+            // What cannot be removed now is removed before the next run here.
             let _ = DataDir::create(parent, &name.to_string_lossy()).and_then(DataDir::remove);
             // Only if nothing else is in it.
             let _ = fs_err::remove_dir(parent);
@@ -231,7 +231,7 @@ impl Databases {
         let (parent, name) = parent.zip(name).context("the folder for databases has no name")?;
 
         DataDir::create(parent, &name.to_string_lossy())
-            .context("databases can't be kept; `--reuse DIR` chooses another folder")?;
+            .context("databases cannot be kept; `--reuse DIR` chooses another folder")?;
         refuse_shared(&self.root)
     }
 
@@ -322,7 +322,7 @@ impl Drop for Partial {
 /// Removes the folder of a damaged database.
 ///
 /// # Errors
-/// Another process uses it, or it can't be removed.
+/// Another process uses it, or it cannot be removed.
 fn remove_damaged(path: &Path) -> anyhow::Result<()> {
     let _lock = EntryLock::exclusive(path)?
         .with_context(|| format!("`{}` is damaged, and another process uses it", path.display()))?;

@@ -25,7 +25,7 @@ pub trait Events: Sync {
     /// Prepares to show a run. Called first, and only in the process that conducts the run.
     ///
     /// # Errors
-    /// The run can't be shown as it was asked for, so it must not begin.
+    /// The run cannot be shown as it was asked for, so it must not begin.
     fn open(&self) -> anyhow::Result<()> {
         Ok(())
     }
@@ -48,7 +48,7 @@ pub trait Events: Sync {
     /// A run begins, or is resumed.
     ///
     /// # Errors
-    /// The run can't be shown as it was asked for, so it must not begin.
+    /// The run cannot be shown as it was asked for, so it must not begin.
     fn run_begins(
         &self,
         _run: &Run,

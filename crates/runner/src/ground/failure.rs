@@ -192,7 +192,7 @@ impl Explains for builds::CommitFailure {
     }
 }
 
-/// A plan that can't run.
+/// A plan that cannot run.
 #[derive(Debug, thiserror::Error)]
 #[error("the plan has errors")]
 pub struct PlanRefused(pub PlanDiagnostics);
@@ -246,14 +246,14 @@ mod tests {
     fn help_and_log_come_from_whichever_cause_knows_them() {
         let cause = UsageError::new("no such table", Some("create it".into()));
         let error = LoggedError {
-            what: "replica_1 can't be compared".into(),
+            what: "replica_1 cannot be compared".into(),
             log_tail: vec!["last line".into()],
             source: anyhow::Error::from(cause).context("it was asked"),
         };
         let error = anyhow::Error::from(error).context("the step failed");
         let failure = failure_of(&error);
         let causes =
-            ["the step failed", "replica_1 can't be compared", "it was asked", "no such table"];
+            ["the step failed", "replica_1 cannot be compared", "it was asked", "no such table"];
         assert_eq!(failure.causes, causes);
         assert_eq!(failure.help.as_deref(), Some("create it"));
         assert_eq!(failure.log_tail, ["last line"]);

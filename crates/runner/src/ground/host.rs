@@ -43,7 +43,7 @@ pub fn describe(needs: HostContext<'_>) -> anyhow::Result<(Host, Vec<Warning>)> 
 /// set meanwhile.
 ///
 /// # Errors
-/// The disk can't be measured: the directory is on none, or has too little space.
+/// The disk cannot be measured: the directory is on none, or has too little space.
 pub fn disk_floor(
     request: &FloorRequest<'_>,
     stop: &AtomicBool,
@@ -98,7 +98,7 @@ fn host_id() -> Option<String> {
     if id.is_empty() { None } else { Some(format!("{:016x}", fnv1a(id.as_bytes()))) }
 }
 
-/// Returns the FNV-1a hash. From 64 bits the 128 random bits of a machine id can't be recovered.
+/// Returns the FNV-1a hash. From 64 bits the 128 random bits of a machine id cannot be recovered.
 fn fnv1a(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)

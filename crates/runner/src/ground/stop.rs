@@ -39,7 +39,7 @@ pub fn fail_writes_beyond_the_size_limit() {
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
-const UNWATCHED: &str = "signals can't be watched";
+const UNWATCHED: &str = "signals cannot be watched";
 
 fn set_at_signals(stop: &Arc<AtomicBool>) -> std::io::Result<()> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {

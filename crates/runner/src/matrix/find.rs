@@ -30,14 +30,14 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
     };
 
     if file.plan.repeats == 0 {
-        let message = "`find` measures time, so `repeats` can't be 0";
+        let message = "`find` measures time, so `repeats` cannot be 0";
         let help = "give the number of repeats: `--set repeats=1`";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
 
     if file.plan.until_decided.is_some() {
         let message =
-            "`find` compares nothing, so the plan's repeats can't go on until all is decided";
+            "`find` compares nothing, so the plan's repeats cannot go on until all is decided";
         let help = "give the number of repeats: `--set repeats=1`";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
@@ -82,7 +82,7 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
     plan_file::with_sets(file, sets)
 }
 
-/// Refuses a step that can't have a rate, and one whose rate the plan gives.
+/// Refuses a step that cannot have a rate, and one whose rate the plan gives.
 fn refuse_unfit_rate(
     workload: &Workload,
     steps: &[&str],
@@ -97,11 +97,11 @@ fn refuse_unfit_rate(
         } else {
             format!("steps that can have one: `{}`", fit.join("`, `"))
         };
-        return Err(UsageError::new(format!("step `{step}` can't have a rate"), Some(help)));
+        return Err(UsageError::new(format!("step `{step}` cannot have a rate"), Some(help)));
     };
 
     if rate.is_some() && search.rate_max.is_none() {
-        let message = format!("the plan gives step `{step}` a rate, so it can't run without one");
+        let message = format!("the plan gives step `{step}` a rate, so it cannot run without one");
         let help = "give the highest rate to try, per second and client, with `--to`";
         return Err(UsageError::new(message, Some(help.into())));
     }

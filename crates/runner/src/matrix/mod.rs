@@ -337,7 +337,7 @@ mod tests {
         let cells = references(&plan);
         assert_eq!(cells.len(), 1, "only those of PostgreSQL");
         let messages = not_applicable(&plan, |_| true);
-        let begin = "`lite.default` can't be measured and is left out: SQLite ";
+        let begin = "`lite.default` cannot be measured and is left out: SQLite ";
         assert!(messages.len() == 1 && messages[0].starts_with(begin), "{messages:?}");
         assert!(not_applicable(&plan, |cell| cell.key.target == "pg.default").is_empty());
     }

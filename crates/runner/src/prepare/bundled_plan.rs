@@ -18,7 +18,7 @@ use crate::ground::request::PlanRequest;
 pub fn refuse_values(file: &PlanFile, bundle: &Path) -> anyhow::Result<()> {
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
     for Refused { key, why, place, is_build } in refused_values(&file.plan.resolved) {
-        let message = format!("a bundle can't have `{key}`: it {why}");
+        let message = format!("a bundle cannot have `{key}`: it {why}");
         let own = format!("name a build of yours with `--set {key}=DIRECTORY`");
         let help = is_build.then_some(own.as_str());
         diagnostics.push(refusal("bundle::refused", place, message, help));

@@ -72,7 +72,7 @@ pub fn use_stored(
 /// builds.
 ///
 /// # Errors
-/// The first commit that can't be built.
+/// The first commit that cannot be built.
 pub fn build(
     file: &mut PlanFile,
     cells: impl Iterator<Item = plan::Cell>,
@@ -168,7 +168,7 @@ fn find(file: &PlanFile, build: &Build) -> anyhow::Result<Found> {
 /// Returns how a plan builds commits of `source`. Paths are relative to the plan's directory.
 ///
 /// # Errors
-/// The repository or the patch can't be read.
+/// The repository or the patch cannot be read.
 pub fn recipe(file: &PlanFile, engine: Engine, source: &CommitSource) -> anyhow::Result<Recipe> {
     let directory = file.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
     let patch = source.patch.as_ref().map(|path| Patch::read(&directory.join(path))).transpose()?;

@@ -6,10 +6,10 @@ use std::path::Path;
 use builds::{Build, Spec, Store};
 
 /// Downloads builds, and calls `take` with each build or error. `say` gets lines of progress, and a
-/// warning if other users can't enter the store.
+/// warning if other users cannot enter the store.
 ///
 /// # Errors
-/// The store can't be used, or `take` fails.
+/// The store cannot be used, or `take` fails.
 pub fn fetch_each(
     specs: &[Spec],
     name: Option<&str>,
@@ -23,7 +23,7 @@ pub fn fetch_each(
     }
 
     for log in ["apt.log", "mvn.log"] {
-        // The logs of an earlier fetch would mislead; a log that can't be removed is harmless.
+        // The logs of an earlier fetch would mislead; a log that cannot be removed is harmless.
         let _ = fs_err::remove_file(store.downloads().join(log));
     }
 
@@ -34,7 +34,7 @@ pub fn fetch_each(
     Ok(())
 }
 
-/// Returns a warning if other users can't enter the store. Servers that refuse to run as root run as
+/// Returns a warning if other users cannot enter the store. Servers that refuse to run as root run as
 /// another user, who needs access.
 fn warning_of_private_store(root: &Path) -> Option<String> {
     if !rustix::process::geteuid().is_root() {
@@ -47,7 +47,7 @@ fn warning_of_private_store(root: &Path) -> Option<String> {
     };
     let private = root.ancestors().filter(is_private).last()?.display();
     Some(format!(
-        "warning: other users can't enter `{private}`, but root runs servers as another user\n\
+        "warning: other users cannot enter `{private}`, but root runs servers as another user\n\
          help: run `chmod a+x {private}`, or set ASSAY_BUILDS to a directory that everybody can enter"
     ))
 }

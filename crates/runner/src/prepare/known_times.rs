@@ -48,7 +48,7 @@ impl KnownTimes {
     /// Adds what the recorded steps of a cell took, and the size of its database.
     ///
     /// # Errors
-    /// A record of the host can't be read.
+    /// A record of the host cannot be read.
     pub fn add_cell(
         &mut self,
         plan: &Plan,

@@ -1,5 +1,5 @@
 //! Identifies a shared library and tries a config of the plan with it. This happens in a separate
-//! process, since a library may crash, and since one process can't load several versions.
+//! process, since a library may crash, and since one process cannot load several versions.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
@@ -47,7 +47,7 @@ fn refusal(error: SetupError) -> Failure {
     failure_of(&error.into())
 }
 
-/// Loads a library and calls `print` with what it is, or why it can't be measured. If `input` has a
+/// Loads a library and calls `print` with what it is, or why it cannot be measured. If `input` has a
 /// config, also calls `print` with the result of trying it. Each is a line of JSON.
 ///
 /// # Errors
@@ -143,7 +143,7 @@ fn print_line(
 /// Identifies the library at `path` in another process.
 ///
 /// # Errors
-/// A [`UsageError`] for a library that can't be measured.
+/// A [`UsageError`] for a library that cannot be measured.
 pub fn identify(engine: Engine, path: &Path) -> anyhow::Result<Identity> {
     Ok(ask(engine, path, None)?.1)
 }
@@ -252,7 +252,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs `command` with `input`. Kills it if it exceeds a limit. That needs another process: a thread
-/// that hangs in a library can't be ended.
+/// that hangs in a library cannot be ended.
 fn run_process(mut command: Command, input: &[u8], limits: Limits) -> std::io::Result<Ended> {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;

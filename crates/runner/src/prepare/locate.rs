@@ -179,7 +179,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Notes a build that can't run transactions as blocks: MySQL has none, unlike MariaDB.
+    /// Notes a build that cannot run transactions as blocks: MySQL has none, unlike MariaDB.
     fn check_form(&mut self, build: &Build, version: &str) {
         let is_mysql = build.engine == Engine::Mysql && !version.contains("MariaDB");
         let has_blocks = self.file.plan.variants.iter().any(|variant| match &variant.workload {
@@ -253,7 +253,7 @@ impl<'a> Search<'a> {
             return;
         }
 
-        // A directory that can't hold databases is a mistake of `data-dir`, not of the build.
+        // A directory that cannot hold databases is a mistake of `data-dir`, not of the build.
         let is_of_data = error
             .chain()
             .any(|cause| matches!(cause.downcast_ref(), Some(SetupError::Directory { .. })));

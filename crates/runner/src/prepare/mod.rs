@@ -8,13 +8,13 @@
 //! ```
 //!
 //! * [`plan_file`] reads a plan and the files that it names, and [`preflight`] refuses what its
-//!   parser can't see.
+//!   parser cannot see.
 //! * [`commits`] builds the commits that a plan names. From then on they are builds like others.
 //! * [`locate`] finds and tries the builds: `engines` has a row for each engine. [`memory`] and
 //!   [`estimate`] compare what a run needs with this machine.
 //! * [`known_times`] has what an earlier run took, and [`other_host`] describes a machine on which
 //!   the plan will run.
-//! * [`bundled_plan`] says what the plan of a bundle, which may be a stranger's, can't say.
+//! * [`bundled_plan`] says what the plan of a bundle, which may be a stranger's, cannot say.
 //! * [`target_builds`] finds the builds that targets on a command line stand for, and [`fetching`]
 //!   downloads those that are missing.
 //! * [`drafts`] writes plans for such targets.

@@ -35,7 +35,7 @@ impl OtherHost {
     /// Reads a description of a machine.
     ///
     /// # Errors
-    /// The file can't be read, or is not what `assay host --format json` prints.
+    /// The file cannot be read, or is not what `assay host --format json` prints.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let refused = |why: String| {
             let message = format!("`{}` does not describe a machine: {why}", path.display());

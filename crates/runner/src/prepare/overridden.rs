@@ -13,7 +13,7 @@ pub const OVERRIDDEN_CODE: &str = "server::config";
 /// targets that have the same. Servers that Assay does not start keep their own.
 ///
 /// # Errors
-/// A file of a config can't be read.
+/// A file of a config cannot be read.
 pub fn overridden_options(
     file: &PlanFile,
     targets: impl Iterator<Item = usize>,

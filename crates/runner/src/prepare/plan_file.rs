@@ -304,7 +304,7 @@ impl PlanFile {
         refused
     }
 
-    /// Returns an error for each file of a config that can't be read.
+    /// Returns an error for each file of a config that cannot be read.
     pub fn unreadable_files(&self, config: &Config) -> Vec<Diagnostic> {
         let mut unreadable = Vec::new();
         for name in &config.files {
@@ -405,7 +405,7 @@ impl PlanFile {
 
         let directory = self.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
         let path = directory.join(name);
-        // A pipe or a device may never end, and can't be read twice.
+        // A pipe or a device may never end, and cannot be read twice.
         let text = match path.metadata() {
             Err(error) => Err(format!("cannot read `{}`: {error}", path.display())),
             Ok(metadata) if !metadata.is_file() => {

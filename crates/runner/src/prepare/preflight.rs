@@ -11,7 +11,7 @@ use super::engines;
 use super::plan_file::{PlanFile, refusal};
 use super::turns;
 
-/// Rejects what the parser of plans can't see: a config for a server that Assay does not start, a
+/// Rejects what the parser of plans cannot see: a config for a server that Assay does not start, a
 /// feature that an engine lacks, a missing file, an invalid URL, and a plan without any cell.
 pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
     let mut refused: Vec<Diagnostic> = Vec::new();
@@ -50,7 +50,7 @@ fn no_cells(file: &PlanFile) -> Option<Diagnostic> {
     Some(refusal("plan::conflict", Place::Nowhere, message, Some(help)))
 }
 
-/// A target whose plan asks for what it can't have.
+/// A target whose plan asks for what it cannot have.
 struct Problem {
     place: Place,
     what: String,
@@ -112,12 +112,12 @@ impl<'a> TargetCheck<'a> {
 
         Some(Problem {
             place: self.file.place_of(|key| key == "target.load-with"),
-            what: format!("`{}` can't load its database: {what}", loader.name),
+            what: format!("`{}` cannot load its database: {what}", loader.name),
             help,
         })
     }
 
-    /// Returns the reason why the target can't share its load, as its plan asks.
+    /// Returns the reason why the target cannot share its load, as its plan asks.
     fn reuse(&self) -> Option<Problem> {
         let plan = &self.file.plan;
         if let Some(problem) = self.load_with() {
@@ -140,7 +140,7 @@ impl<'a> TargetCheck<'a> {
         } else if key == "keep-after" && self.target.load_with.is_some() {
             "the database of the target would be that of another build, changed by this one"
         } else if self.is_foreign {
-            "assay can't copy the database of a server that it did not start"
+            "assay cannot copy the database of a server that it did not start"
         } else if self.config.replicas > 0 {
             "the replicas of a copied database would have to be made again"
         } else {
@@ -184,7 +184,7 @@ impl<'a> TargetCheck<'a> {
         if self.is_foreign && (!replica_set.is_empty() || *replica_limits != Limits::default()) {
             return Some(Problem {
                 place: self.place_in_config(|key| key.starts_with("replica.")),
-                what: "assay can't configure or limit replicas that it does not start".into(),
+                what: "assay cannot configure or limit replicas that it does not start".into(),
                 help: "remove `replica` from its config",
             });
         }
@@ -233,7 +233,7 @@ impl<'a> TargetCheck<'a> {
         if self.is_foreign && is_configured {
             return Some(Problem {
                 place: self.place_of_options(),
-                what: "assay can't configure a server that it does not start".into(),
+                what: "assay cannot configure a server that it does not start".into(),
                 help: "leave its config empty, and configure the server itself",
             });
         }
@@ -332,7 +332,7 @@ fn invalid_urls(file: &PlanFile) -> Vec<Diagnostic> {
     errors
 }
 
-/// Returns the error for an address on which this host's servers can't listen.
+/// Returns the error for an address on which this host's servers cannot listen.
 fn unusable_address(file: &PlanFile) -> Option<Diagnostic> {
     let address = file.plan.listen?;
     let error = TcpListener::bind((address, 0)).err()?;
@@ -345,7 +345,7 @@ fn unusable_address(file: &PlanFile) -> Option<Diagnostic> {
         own.join(", ")
     );
 
-    let message = format!("a server can't listen on {address}: {error}");
+    let message = format!("a server cannot listen on {address}: {error}");
     let place = file.place_of(|key| key == "listen");
     Some(refusal("plan::bad-address", place, message, Some(&help)))
 }
@@ -366,7 +366,7 @@ pub fn not_applicable(plan: &Plan, is_wanted: impl Fn(&CellRef) -> bool) -> Vec<
 
         let variant = name.map(|name| format!(" with variant `{name}`"));
         sentences.push(format!(
-            "`{target}`{} can't be measured and is left out: {}",
+            "`{target}`{} cannot be measured and is left out: {}",
             variant.unwrap_or_default(),
             pair.why
         ));
@@ -374,7 +374,7 @@ pub fn not_applicable(plan: &Plan, is_wanted: impl Fn(&CellRef) -> bool) -> Vec<
 
     if plan.exact.repeats > 0 {
         for (target, why) in plan.not_countable() {
-            sentences.push(format!("the work of `{}` can't be counted: {why}", target.name));
+            sentences.push(format!("the work of `{}` cannot be counted: {why}", target.name));
         }
     }
 

@@ -54,7 +54,7 @@ impl TargetBuild {
 /// or a spec.
 ///
 /// # Errors
-/// A target stands for none, or the store can't be read.
+/// A target stands for none, or the store cannot be read.
 pub fn find_all(targets: &[String]) -> anyhow::Result<Vec<TargetBuild>> {
     // A user without a directory for builds has no builds.
     let store = Store::of_user().ok();

@@ -37,7 +37,7 @@ pub struct Configs<'a> {
     pub data_root: Option<&'a Path>,
     /// The trials that the build needs.
     pub trials: Vec<Trial<'a>>,
-    /// The reasons why the cells can't run on a server that already runs.
+    /// The reasons why the cells cannot run on a server that already runs.
     pub obstacles: Vec<Obstacle>,
 }
 
@@ -88,7 +88,7 @@ impl Tried {
     /// Returns what an engine's own trial shows.
     ///
     /// # Errors
-    /// Errors that are not about the config, such as a build that can't be used.
+    /// Errors that are not about the config, such as a build that cannot be used.
     pub fn of(result: anyhow::Result<()>) -> anyhow::Result<Self> {
         let Err(error) = result else {
             return Ok(Self::Accepted(Vec::new()));

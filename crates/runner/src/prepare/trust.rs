@@ -65,7 +65,7 @@ fn refuse_foreign_builds(plan: &Plan) -> anyhow::Result<()> {
             continue;
         }
 
-        // A build that can't be found is told with its place in the plan later.
+        // A build that cannot be found is told with its place in the plan later.
         let Ok(installed) = Installed::of(build) else { continue };
         let Ok(path) = fs_err::canonicalize(&installed.place) else { continue };
 

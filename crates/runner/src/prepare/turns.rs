@@ -1,4 +1,4 @@
-//! Refuses plans whose targets can't take turns.
+//! Refuses plans whose targets cannot take turns.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use plan::{BuildSource, Diagnostic, Order};
 use super::plan_file::{PlanFile, refusal};
 use crate::ground::host::memory_bytes;
 
-/// A reason why the targets of a plan can't take turns.
+/// A reason why the targets of a plan cannot take turns.
 struct Obstacle {
     /// The key that is in the way.
     key: &'static str,
@@ -15,12 +15,12 @@ struct Obstacle {
     help: &'static str,
 }
 
-/// Returns the error for a plan with turns whose targets can't take them.
+/// Returns the error for a plan with turns whose targets cannot take them.
 pub fn impossible_turns(file: &PlanFile) -> Option<Diagnostic> {
     file.plan.turns?;
     let Obstacle { key, what, help } = obstacle(file)?;
     let place = file.place_of(|other| other == key || other.ends_with(&format!(".{key}")));
-    let message = format!("the targets can't take turns: {what}");
+    let message = format!("the targets cannot take turns: {what}");
     Some(refusal("plan::turns", place, message, Some(help)))
 }
 
@@ -37,7 +37,7 @@ fn obstacle(file: &PlanFile) -> Option<Obstacle> {
     if let Some(target) = plan.targets.iter().find(|target| plan.has_replicas(target)) {
         return Some(Obstacle {
             key: "replicas",
-            what: format!("`{}` has replicas, which can't be frozen with it yet", target.name),
+            what: format!("`{}` has replicas, which cannot be frozen with it yet", target.name),
             help: "remove `turns`, or the replicas",
         });
     }

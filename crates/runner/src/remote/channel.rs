@@ -30,7 +30,7 @@ const CLOCK_READINGS_MAX: usize = 100;
 /// A load rank that does not answer.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "load rank {rank} on host `{host}` does not answer: its process or its host died, hangs or can't be reached"
+    "load rank {rank} on host `{host}` does not answer: its process or its host died, hangs or cannot be reached"
 )]
 pub struct LostRank {
     pub rank: usize,

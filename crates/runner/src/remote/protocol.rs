@@ -154,7 +154,7 @@ pub fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> anyhow::Result<(T, &'a
 
     let (json, tail) = rest.split_at(length);
     let message = serde_json::from_slice(json)
-        .context("a message of another rank can't be read: do all hosts run the same assay?")?;
+        .context("a message of another rank cannot be read: do all hosts run the same assay?")?;
 
     Ok((message, tail))
 }

@@ -322,7 +322,7 @@ impl<'a> Supervision<'a> {
             bail!("load rank {} reports {what}", index + 1);
         }
 
-        // Once the record can't be written, measurements are dropped until the ranks have ended.
+        // Once the record cannot be written, measurements are dropped until the ranks have ended.
         match report {
             Report::Intervals(rows) if self.recorded.is_ok() => {
                 let mut interned_rows = Vec::new();
@@ -335,7 +335,7 @@ impl<'a> Supervision<'a> {
                 let mut bytes = tail;
                 let histogram: Histogram<u64> =
                     self.histograms.deserialize(&mut bytes).map_err(|error| {
-                        anyhow!("a histogram of a load rank can't be read: {error:?}")
+                        anyhow!("a histogram of a load rank cannot be read: {error:?}")
                     })?;
                 self.recorded = merge.latencies(second, kind, time, &histogram);
             }
@@ -358,7 +358,7 @@ impl<'a> Supervision<'a> {
         Ok(())
     }
 
-    /// Returns how the step ends if it can't continue.
+    /// Returns how the step ends if it cannot continue.
     fn early_end(
         &self,
         step: &RankedStep,
@@ -401,7 +401,7 @@ impl<'a> Supervision<'a> {
 /// second, so that an absurd one would take all of its memory.
 const EXCESS_S: u64 = 24 * 60 * 60;
 
-/// Returns what in the report of a rank can't be, so long after the step began.
+/// Returns what in the report of a rank cannot be, so long after the step began.
 fn impossible(report: &Report<'_>, elapsed_ns: u64) -> Option<String> {
     const NS_PER_S: u64 = 1_000_000_000;
     let last_second = elapsed_ns / NS_PER_S + EXCESS_S;

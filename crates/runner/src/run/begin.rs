@@ -1,4 +1,4 @@
-//! Begins a run: reads its plan, refuses what can't run, and creates its record.
+//! Begins a run: reads its plan, refuses what cannot run, and creates its record.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -79,7 +79,7 @@ struct PlannedRun {
     cells: Vec<CellRef>,
 }
 
-/// Reads the plan of a run, with the changes that the request makes. Refuses what can't run.
+/// Reads the plan of a run, with the changes that the request makes. Refuses what cannot run.
 fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<PlannedRun> {
     let mut file = plan_file::read(&plan_request(request), events)?;
     if request.is_profiled && file.plan.profile.repeats == 0 {
@@ -215,7 +215,7 @@ fn results_dir_error(error: RecordError) -> anyhow::Error {
     UsageError::new(causes.join(": "), help).into()
 }
 
-/// Refuses load ranks where each cell can't make its own database; for engines that run inside of
+/// Refuses load ranks where each cell cannot make its own database; for engines that run inside of
 /// assay, because the ranks would idle; and for steps whose clients have to agree on the numbers of
 /// rows, because ranks share nothing.
 pub fn refuse_load_ranks(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> {
@@ -238,7 +238,7 @@ pub fn refuse_load_ranks(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> 
 
     let engine = plan.builds[target.build].engine.name();
     let message = format!(
-        "`{}` can't have load ranks: `{engine}` runs inside assay's own process",
+        "`{}` cannot have load ranks: `{engine}` runs inside assay's own process",
         target.name
     );
     let help = "start assay without `mpirun`, or leave the target out with `--only`";
@@ -253,7 +253,7 @@ fn refuse_shared_numbers(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> 
         };
         if let Some(step) = transactions.step_with_shared_numbers() {
             let message = format!(
-                "step `{step}` can't have load ranks: all its clients take the numbers of rows from one place"
+                "step `{step}` cannot have load ranks: all its clients take the numbers of rows from one place"
             );
             let help = "start assay without `mpirun`, or remove the step";
             return Err(UsageError::new(message, Some(help.into())));
@@ -271,10 +271,10 @@ fn refuse_turns(plan: &Plan, is_search: bool, has_ranks: bool) -> Result<(), Usa
     let why = if is_search {
         "a search measures each target at rates of its own"
     } else {
-        "load ranks can't wait for their turn yet"
+        "load ranks cannot wait for their turn yet"
     };
 
-    let message = format!("the targets can't take turns: {why}");
+    let message = format!("the targets cannot take turns: {why}");
     Err(UsageError::new(message, Some("remove `turns` from the plan".into())))
 }
 
@@ -285,7 +285,7 @@ pub fn needs<'a>(
     data_dir: &'a Path,
     ranks: Option<&LoadRanks>,
 ) -> HostContext<'a> {
-    // A host on which no server runs can't be short of its memory or connections.
+    // A host on which no server runs cannot be short of its memory or connections.
     let shares_host = ranks.is_none_or(LoadRanks::has_server_host);
     let estimate = estimate::sum(tasks.iter().map(|task| task.estimate));
 

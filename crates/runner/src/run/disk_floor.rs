@@ -8,14 +8,14 @@ use crate::ground::failure::failure_of;
 use crate::ground::host;
 use crate::session::RunSession;
 
-/// The code of the warning about a disk that can't be measured.
+/// The code of the warning about a disk that cannot be measured.
 const UNKNOWN: &str = "host::no-disk-floor";
 
 /// Measures the floor of the disk of the databases, if the plan says so, and records it. A disk
-/// that can't be measured is a warning, because the cells still can be.
+/// that cannot be measured is a warning, because the cells still can be.
 ///
 /// # Errors
-/// The record can't be written.
+/// The record cannot be written.
 pub(crate) fn measure(
     session: &RunSession<'_>,
     directory: &RunDir,

@@ -408,7 +408,7 @@ impl Sink for RankSink<'_, '_> {
         self.bytes.clear();
         self.serializer
             .serialize(histogram, &mut self.bytes)
-            .map_err(|error| format!("a histogram can't be sent to rank 0: {error:?}"))?;
+            .map_err(|error| format!("a histogram cannot be sent to rank 0: {error:?}"))?;
 
         let report = Report::Latencies { second, kind, time };
         let sent = self.rank.report_with(&report, &self.bytes);

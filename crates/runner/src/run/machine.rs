@@ -31,7 +31,7 @@ impl Machine {
             machine.warn(session, &code, text);
         }
         if let Some(reason) = session.system_calls.as_ref().and_then(SystemCalls::missing) {
-            let text = format!("system calls can't be counted: {reason}");
+            let text = format!("system calls cannot be counted: {reason}");
             machine.warn(session, NO_SYSTEM_CALLS, text);
         }
 

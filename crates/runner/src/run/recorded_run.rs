@@ -61,7 +61,7 @@ pub fn note_elapsed(directory: &RunDir, run: &mut Run) -> Result<(), RecordError
     let mut ended_unix_ns = last.ended_unix_ns;
     if ended_unix_ns.is_none() {
         for cell in directory.started_cells()? {
-            // A record that can't be read is measured again.
+            // A record that cannot be read is measured again.
             let Ok(cell) = cell.read() else { continue };
             if cell.invocation == number {
                 ended_unix_ns = ended_unix_ns.max(cell.ended_unix_ns);

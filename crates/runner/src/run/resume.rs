@@ -200,7 +200,7 @@ fn with_simulation(
     if run.cells.iter().any(|cell| cell.key.kind == CellKind::Exact) {
         let recorded = file.plan.exact.simulate.name();
         let message = format!(
-            "the run has exact cells that simulate `{recorded}`, so others can't simulate `{}`",
+            "the run has exact cells that simulate `{recorded}`, so others cannot simulate `{}`",
             simulate.name()
         );
         let help = "begin another run, or leave out the value of `--exact`";
@@ -264,7 +264,7 @@ fn is_complete(directory: &RunDir, run: &Run, growth: &Growth) -> anyhow::Result
         && !growth.goes_on(directory, run, &CellFilters::default())?)
 }
 
-/// Returns the recorded plan with all repeats of the run. Refuses what can't run, and builds that
+/// Returns the recorded plan with all repeats of the run. Refuses what cannot run, and builds that
 /// strangers could have changed.
 fn plan_of(
     request: &RunRequest,

@@ -10,7 +10,7 @@ use words::SystemCallSet;
 /// The code of the warning that nothing is counted in a run.
 pub(crate) const NO_SYSTEM_CALLS: &str = "host::no-system-calls";
 
-/// The tracepoints of the kinds that the plan counts, or why they can't be counted.
+/// The tracepoints of the kinds that the plan counts, or why they cannot be counted.
 #[derive(Clone)]
 pub(crate) struct SystemCalls(Arc<Result<SystemCallEvents, String>>);
 
@@ -28,7 +28,7 @@ impl SystemCalls {
     pub(crate) fn missing(&self) -> Option<&str> {
         self.0.as_ref().as_ref().err().map(String::as_str)
     }
-    /// Begins to count the system calls of threads. Otherwise returns the reason why they can't be
+    /// Begins to count the system calls of threads. Otherwise returns the reason why they cannot be
     /// counted.
     pub(crate) fn begin(&self, threads: &CountedThreads) -> Result<SystemCallCounting, String> {
         match self.0.as_ref() {

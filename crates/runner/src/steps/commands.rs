@@ -140,7 +140,7 @@ impl StepRunner<'_> {
         command: &str,
         step: &str,
     ) -> anyhow::Result<Guarded> {
-        let here = std::env::current_dir().context("the working directory can't be found")?;
+        let here = std::env::current_dir().context("the working directory cannot be found")?;
         let mut env = commands.env.clone();
         env.push(("ASSAY_STEP".into(), step.into()));
         if let Some(process_id) = self.engine.engine().process_id() {

@@ -128,7 +128,7 @@ impl<'a> StepRunner<'a> {
         step: &StepToCount<'_>,
     ) -> anyhow::Result<CountedLoad> {
         let StepLoad::Local { tasks, .. } = load else {
-            anyhow::bail!("load ranks can't count the work of an engine");
+            anyhow::bail!("load ranks cannot count the work of an engine");
         };
 
         let (clock, stop) = (&self.session.clock, &self.session.stop);

@@ -18,7 +18,7 @@ impl StepRunner<'_> {
             Ok(Some(text)) => writer.engine_status(&text)?,
             Ok(None) => {}
             Err(error) => {
-                let text = format!("can't read the engine's status: {error}");
+                let text = format!("cannot read the engine's status: {error}");
                 record.warnings.push(Warning::new("step::status", text));
             }
         }
@@ -58,7 +58,7 @@ impl StepRunner<'_> {
         match self.observer.bloat() {
             Ok(gauges) => record.counters_after.extend(gauges),
             Err(error) => {
-                let text = format!("can't read the bloat of indexes: {error}");
+                let text = format!("cannot read the bloat of indexes: {error}");
                 record.warnings.push(Warning::new("step::bloat", text));
             }
         }

@@ -92,7 +92,7 @@ impl<'a> StepRunner<'a> {
         seat: Option<&'a Seat>,
     ) -> anyhow::Result<Self> {
         let observer =
-            engine.observer(runner.tables()).context("the engine's counters can't be read")?;
+            engine.observer(runner.tables()).context("the engine's counters cannot be read")?;
 
         let plan = session.plan();
         let target = &plan.targets[planned.target];
@@ -133,7 +133,7 @@ impl<'a> StepRunner<'a> {
         })
     }
 
-    /// Returns why the engine can't run a step; `None` if the engine can.
+    /// Returns why the engine cannot run a step; `None` if the engine can.
     pub fn not_applicable(&self, number: usize) -> Option<String> {
         self.runner.not_applicable(number)
     }
@@ -306,7 +306,7 @@ impl<'a> StepRunner<'a> {
         if self.checks_data() {
             let ready = self.engine.before_check().map_err(anyhow::Error::from);
             let checks = ready.and_then(|()| self.runner.check());
-            let checks = checks.context("the data can't be checked")?;
+            let checks = checks.context("the data cannot be checked")?;
 
             // Before those of what the step read.
             record.checks.splice(0..0, checks);
@@ -314,7 +314,7 @@ impl<'a> StepRunner<'a> {
             if record.catch_up_ns.is_some() {
                 let indexes = self.policy.checks == Checks::Full;
                 let compared = self.engine.compare_replicas(self.runner.tables(), indexes);
-                record.checks.extend(compared.context("the replicas can't be compared")?);
+                record.checks.extend(compared.context("the replicas cannot be compared")?);
             }
 
             self.read_bloat(record);
@@ -332,7 +332,7 @@ impl<'a> StepRunner<'a> {
     }
 
     fn counters(&mut self) -> anyhow::Result<Vec<Counter>> {
-        self.observer.counters().context("the engine's counters can't be read")
+        self.observer.counters().context("the engine's counters cannot be read")
     }
 
     fn storage(&self) -> Option<StorageSize> {

@@ -24,7 +24,7 @@ impl Profiler {
     pub fn start(settings: Settings, engine: &dyn Engine, folder: &Path) -> Self {
         let mut profiler = Self { facts: StepProfile::default(), recording: None };
         let Some(root) = profiled_process(engine) else {
-            let why = "the server's processes are not on this host, or assay can't see them";
+            let why = "the server's processes are not on this host, or assay cannot see them";
             profiler.facts.missing = Some(why.into());
             return profiler;
         };
@@ -67,7 +67,7 @@ impl Profiler {
     /// Writes the samples, and returns their facts. Reading them ends when `stop` is set.
     ///
     /// # Errors
-    /// The record can't be written.
+    /// The record cannot be written.
     pub fn finish(
         mut self,
         writer: &mut StepWriter,

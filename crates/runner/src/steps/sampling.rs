@@ -1,4 +1,4 @@
-//! Samples the load on separate threads, so that an engine that does not answer can't delay the
+//! Samples the load on separate threads, so that an engine that does not answer cannot delay the
 //! samples of the host: the host's and the engine's counters once a second, connection states 100
 //! times a second, and those of the engine's threads 10 times a second.
 
@@ -121,7 +121,7 @@ impl Sampling {
     /// host.
     ///
     /// # Errors
-    /// The system can't create a thread.
+    /// The system cannot create a thread.
     pub fn begin(
         clock: &StepClock,
         start_at: u64,

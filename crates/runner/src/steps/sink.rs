@@ -238,7 +238,7 @@ impl<'a> StepSink<'a> {
                 self.held_up.push(held_up);
                 Ok(())
             }
-            StepReading::Host(_, Err(error)) => Err(format!("the host can't be sampled: {error}")),
+            StepReading::Host(_, Err(error)) => Err(format!("the host cannot be sampled: {error}")),
             StepReading::Engine(at_ns, sample) => self
                 .writer
                 .counters((at_ns / 1_000_000_000) as u32, at_ns as i64, &sample)

@@ -51,9 +51,9 @@ impl CellSite<'_> {
         match copy_database(&database, data_dir.path(), &options) {
             Ok(copied) => self.note_copy(copied),
             Err(error) => {
-                // A failed cell must leave no files. The next one wipes what can't be removed now.
+                // A failed cell must leave no files. The next one wipes what cannot be removed now.
                 let _ = data_dir.clone().remove();
-                return Err(error).context("the kept database can't be copied");
+                return Err(error).context("the kept database cannot be copied");
             }
         }
 

@@ -37,7 +37,7 @@ fn create(session: &mut impl Session, procedure: &Procedure) -> anyhow::Result<(
     let is_there = matches!(error.code.as_deref(), Some("42723" | "1304"));
     let failed = anyhow::Error::from(error).context(procedure.create.clone());
     if !is_there {
-        return Err(failed.context(format!("the procedure `{name}` can't be created")));
+        return Err(failed.context(format!("the procedure `{name}` cannot be created")));
     }
     Err(failed.context(format!(
         "the procedure `{name}` exists, and this run did not create it; if a killed run left it \

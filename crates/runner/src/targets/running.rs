@@ -21,7 +21,7 @@ pub trait RunningTarget {
     /// Gets ready for tables. The settings of the engine are recorded by now.
     ///
     /// # Errors
-    /// The reason why the cell can't be measured. Nothing of this is left then.
+    /// The reason why the cell cannot be measured. Nothing of this is left then.
     fn prepare(&mut self, _cell: &mut CellSite<'_>) -> anyhow::Result<()> {
         Ok(())
     }
@@ -29,7 +29,7 @@ pub trait RunningTarget {
     /// Creates the tables, or finds those that exist.
     ///
     /// # Errors
-    /// The reason why the cell can't be measured. Some tables may exist then.
+    /// The reason why the cell cannot be measured. Some tables may exist then.
     fn make_tables(&mut self, _cell: &mut CellSite<'_>) -> anyhow::Result<()> {
         Ok(())
     }
@@ -91,7 +91,7 @@ pub trait NextOpening {
     /// Opens the database again.
     ///
     /// # Errors
-    /// The database can't be opened.
+    /// The database cannot be opened.
     fn open(self: Box<Self>, cell: &mut CellSite<'_>) -> anyhow::Result<Box<dyn RunningTarget>>;
 }
 

@@ -216,7 +216,7 @@ pub fn keep_log(directory: &CellDir, log: &Path) -> anyhow::Result<()> {
 }
 
 /// Removes the rest of a database in a target's directory. The next cell of this target wipes files
-/// that can't be removed now.
+/// that cannot be removed now.
 pub fn remove_database(home: &Path, name: &str) {
     let _ = DataDir::create(home, name).and_then(DataDir::remove);
     let _ = fs_err::remove_dir(home);

@@ -75,7 +75,7 @@ impl Conductor<'_> {
             let draw = 2 * u64::from(place.block) + u64::from(place.half);
             let turn = TurnNumber { number, block: place.block, at_ns, draw };
             let end = self.give_turn(load, turn, &mut pace).unwrap_or_else(|error| {
-                // The others go on: only this target can't take its turns.
+                // The others go on: only this target cannot take its turns.
                 load.fail(&format!("{error:#}"));
                 TurnEnd::LoadEnded
             });
@@ -98,7 +98,7 @@ impl Conductor<'_> {
     /// Gives one turn to a load, and freezes its target afterward unless the load has ended.
     ///
     /// # Errors
-    /// The target can't be frozen or thawed, or its connections can't be placed.
+    /// The target cannot be frozen or thawed, or its connections cannot be placed.
     fn give_turn(
         &self,
         load: &ReadyLoad,

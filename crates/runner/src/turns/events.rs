@@ -73,7 +73,7 @@ impl Events for SeatedEvents<'_> {
     }
 
     fn hand_over(&self) -> anyhow::Result<Relay> {
-        // Several processes can't use one terminal.
+        // Several processes cannot use one terminal.
         Ok(Relay { arguments: vec!["--quiet".into()], pipe: None })
     }
 }

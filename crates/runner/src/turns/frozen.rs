@@ -12,7 +12,7 @@ use record::ServerUse;
 #[derive(Default)]
 pub struct Frozen {
     freezer: Option<Freezer>,
-    /// The meter of the processes; `None` if their use can't be read.
+    /// The meter of the processes; `None` if their use cannot be read.
     meter: Option<TreeUse>,
     /// The same at the beginning of the turn.
     at_begin: Option<TreeReading>,
@@ -22,14 +22,14 @@ impl Frozen {
     /// Returns the processes of a running engine that rest between its turns.
     ///
     /// # Errors
-    /// The processes can't be frozen.
+    /// The processes cannot be frozen.
     pub fn of(engine: &dyn Engine, idle: Idle) -> anyhow::Result<Self> {
         let freezer = match idle {
-            Idle::Frozen => engine.freezer().context("the server can't be frozen")?,
+            Idle::Frozen => engine.freezer().context("the server cannot be frozen")?,
             Idle::Running => None,
         };
 
-        // Figures of the server's processes are left out where they can't be read.
+        // Figures of the server's processes are left out where they cannot be read.
         let server = engine.server().and(engine.process_id());
         let meter = server.and_then(|server| TreeUse::open(server).ok());
 
@@ -39,11 +39,11 @@ impl Frozen {
     /// Returns the process of a cell, which rests between the cell's turns.
     ///
     /// # Errors
-    /// The process can't be frozen.
+    /// The process cannot be frozen.
     pub fn of_process(process: &Guarded, idle: Idle) -> anyhow::Result<Self> {
         let freezer = match idle {
             Idle::Frozen => {
-                Some(Freezer::of(process).context("the cell's process can't be frozen")?)
+                Some(Freezer::of(process).context("the cell's process cannot be frozen")?)
             }
             Idle::Running => None,
         };
@@ -89,7 +89,7 @@ impl Frozen {
     /// The kernel refuses, or a process was not frozen in time.
     pub fn freeze(&mut self) -> anyhow::Result<()> {
         let frozen = self.freezer.as_mut().map_or(Ok(()), Freezer::freeze);
-        frozen.context("the target can't be frozen until its next turn")
+        frozen.context("the target cannot be frozen until its next turn")
     }
 
     /// Lets the processes go on.
@@ -98,6 +98,6 @@ impl Frozen {
     /// The kernel refuses.
     pub fn thaw(&mut self) -> anyhow::Result<()> {
         let thawed = self.freezer.as_mut().map_or(Ok(()), Freezer::thaw);
-        thawed.context("the target can't be thawed for its turn")
+        thawed.context("the target cannot be thawed for its turn")
     }
 }

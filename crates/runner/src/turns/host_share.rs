@@ -204,7 +204,7 @@ mod tests {
         begin_at(&share, 1000);
         end_at(&share, 1100);
         assert_eq!(own(&share, &[(SWITCHES, 0)], "disk_read_count"), None);
-        // Without counters, a turn can't be read.
+        // Without counters, a turn cannot be read.
         share.begin_turn();
         share.end_turn();
         assert_eq!(own(&share, &[(SWITCHES, 2000)], SWITCHES), None);

@@ -43,7 +43,7 @@ enum Report {
     Ready { number: usize },
     /// A turn has ended.
     Turn(Turn),
-    /// A turn can't begin, for this reason.
+    /// A turn cannot begin, for this reason.
     Failed(String),
 }
 
@@ -141,7 +141,7 @@ impl TableEnd {
     /// Lets the cell work alone if it asks to, when its turn comes.
     ///
     /// # Errors
-    /// The process can't be thawed, or does not listen.
+    /// The process cannot be thawed, or does not listen.
     pub fn let_work(&self) -> anyhow::Result<()> {
         if !std::mem::take(&mut self.state().asks) {
             return Ok(());
@@ -277,7 +277,7 @@ impl CellEnd {
     /// Opens the pipes, and lets the connections follow the orders from them.
     ///
     /// # Errors
-    /// The pipes can't be opened, or there is no thread for them.
+    /// The pipes cannot be opened, or there is no thread for them.
     pub fn open(
         pipes: &LinkPipes,
         connections: Arc<impl TurnTaker + 'static>,

@@ -23,14 +23,14 @@ impl Placing {
     /// the processors for servers. `limit` has the processors that its config allows.
     ///
     /// # Errors
-    /// The server's threads can't be placed.
+    /// The server's threads cannot be placed.
     pub fn of(
         engine: &dyn Engine,
         placement: Placement,
         limit: Option<&[u32]>,
         seed: u64,
     ) -> anyhow::Result<Self> {
-        let own = own_cpus().context("the processors of assay can't be read")?;
+        let own = own_cpus().context("the processors of assay cannot be read")?;
         let processors = Processors::new(&own, limit);
 
         if placement == Placement::Pinned
@@ -38,7 +38,7 @@ impl Placing {
             && engine.server().is_some()
         {
             let placed = set_tree_cpus(server, processors.divided().servers());
-            placed.context("the server can't be placed on processors")?;
+            placed.context("the server cannot be placed on processors")?;
         }
 
         Ok(Self { placement, processors, seed, threads: Mutex::default() })
@@ -47,7 +47,7 @@ impl Placing {
     /// Takes the threads of a load that is about to begin, and places them.
     ///
     /// # Errors
-    /// A thread can't be placed.
+    /// A thread cannot be placed.
     pub fn begin(&self, threads: &[ConnectionThreads]) -> anyhow::Result<()> {
         *self.threads() = threads.to_vec();
         self.place(0)
@@ -56,7 +56,7 @@ impl Placing {
     /// Places the threads for another turn. Turns with the same `draw` have the same places.
     ///
     /// # Errors
-    /// A thread can't be placed.
+    /// A thread cannot be placed.
     pub fn next(&self, draw: u64) -> anyhow::Result<()> {
         if self.placement == Placement::Shuffled {
             self.place(draw)?;
@@ -100,7 +100,7 @@ fn put(thread: Option<u32>, cpu: u32) -> anyhow::Result<()> {
     match set_thread_cpus(thread, &[cpu]) {
         Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => Ok(()),
         placed => {
-            placed.with_context(|| format!("a connection can't be placed on processor {cpu}"))
+            placed.with_context(|| format!("a connection cannot be placed on processor {cpu}"))
         }
     }
 }

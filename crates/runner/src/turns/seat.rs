@@ -40,7 +40,7 @@ struct Connections {
     host: HostShare,
     /// The turns of the load that runs, or ran last.
     rows: Mutex<Vec<TurnRow>>,
-    /// The reason why the target can't take its turns.
+    /// The reason why the target cannot take its turns.
     failure: Mutex<Option<String>>,
 }
 
@@ -68,7 +68,7 @@ impl Seat {
     /// the pipes to its table.
     ///
     /// # Errors
-    /// The pipes can't be opened.
+    /// The pipes cannot be opened.
     pub fn linked(pipes: &LinkPipes, clock: &SystemClock) -> anyhow::Result<Self> {
         let connections = Connections::new(clock, HostShare::new(false));
         let end = CellEnd::open(pipes, Arc::clone(&connections))?;
@@ -96,7 +96,7 @@ impl Seat {
     /// Freezes `target` between the turns of the cell from now on, instead of the one before.
     ///
     /// # Errors
-    /// The one before can't be thawed.
+    /// The one before cannot be thawed.
     pub fn set_target(&self, target: Frozen) -> anyhow::Result<()> {
         std::mem::replace(&mut *lock(&self.target), target).thaw()
     }

@@ -15,7 +15,7 @@ pub trait TurnTaker: Send + Sync {
     /// same `draw` have the same places.
     ///
     /// # Errors
-    /// The connections can't be placed, so they don't work.
+    /// The connections cannot be placed, so they don't work.
     fn begin(&self, draw: u64) -> anyhow::Result<()>;
 
     /// Waits until the connections have ended the step, but not longer than `at_most`. Returns
@@ -28,7 +28,7 @@ pub trait TurnTaker: Send + Sync {
     /// The turn could not begin.
     fn end(&self) -> anyhow::Result<Turn>;
 
-    /// Lets the step fail for this reason: the target can't take its turns.
+    /// Lets the step fail for this reason: the target cannot take its turns.
     fn fail(&self, reason: &str);
 
     /// Lets the connections work without turns from now on, so that the step can end.
@@ -51,7 +51,7 @@ impl ReadyLoad {
     /// Thaws the target, and lets its connections begin a turn.
     ///
     /// # Errors
-    /// The target can't be thawed or placed, so it does not work.
+    /// The target cannot be thawed or placed, so it does not work.
     pub(super) fn begin(&self, draw: u64) -> anyhow::Result<()> {
         let mut target = lock(&self.target);
         target.begin_turn();
@@ -63,7 +63,7 @@ impl ReadyLoad {
     /// Ends a turn, and freezes the target until its next one unless the load has ended.
     ///
     /// # Errors
-    /// The turn could not begin, or the target can't be frozen.
+    /// The turn could not begin, or the target cannot be frozen.
     pub(super) fn end(&self) -> anyhow::Result<Turn> {
         let turn = self.connections.end()?;
         if !turn.is_last {
@@ -78,9 +78,9 @@ impl ReadyLoad {
         lock(&self.target).used_in_turn()
     }
 
-    /// Lets the step fail for this reason: the target can't take its turns.
+    /// Lets the step fail for this reason: the target cannot take its turns.
     pub(super) fn fail(&self, reason: &str) {
-        // A target that can't be thawed has failed already.
+        // A target that cannot be thawed has failed already.
         let _ = lock(&self.target).thaw();
         self.connections.fail(reason);
     }
@@ -88,7 +88,7 @@ impl ReadyLoad {
     /// Lets the target and its connections work without turns from now on, so that the step can
     /// end.
     pub(super) fn release(&self) {
-        // If it can't be thawed, its connections wait until the step is cut off.
+        // If it cannot be thawed, its connections wait until the step is cut off.
         let _ = lock(&self.target).thaw();
         self.connections.release();
     }

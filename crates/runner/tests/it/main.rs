@@ -130,7 +130,7 @@ fn a_run_tells_what_happens_in_order_and_its_results_are_in_the_record() {
 }
 
 #[test]
-fn a_plan_that_cant_run_is_returned_with_what_is_wrong_and_creates_nothing() {
+fn a_plan_that_cannot_run_is_returned_with_what_is_wrong_and_creates_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let plan = PLAN.replace("initial-rows", "initial-row");
     let error = run(folder.path(), &plan, &Told::default()).err().unwrap();

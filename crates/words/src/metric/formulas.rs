@@ -54,7 +54,7 @@ formulas! {
         "not published";
     "p50"
         "the rate that 50% of the seconds reached"
-        "of the first client alone, so it can't be compared with `ips` or `qps`";
+        "of the first client alone, so it cannot be compared with `ips` or `qps`";
     "p99"
         "the rate that 99% of the seconds reached: a low number"
         "as above";

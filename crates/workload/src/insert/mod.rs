@@ -64,7 +64,7 @@ pub trait Database {
         Ok(Vec::new())
     }
 
-    /// Returns why the engine can't run a step at all; `None` if it can.
+    /// Returns why the engine cannot run a step at all; `None` if it can.
     fn refuses(&self, _step: &InsertStep) -> Option<String> {
         None
     }

@@ -75,7 +75,7 @@ impl Kv {
         Check::new(WHAT, format!("{least} to {most}"), facts.bytes, holds)
     }
 
-    /// Returns why keys can't be counted, if a failed write leaves open which ones exist.
+    /// Returns why keys cannot be counted, if a failed write leaves open which ones exist.
     fn unknown_keys(&self) -> Option<Check> {
         let is_known = self.history.deleted().is_certain();
         let why =

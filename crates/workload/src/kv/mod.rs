@@ -237,7 +237,7 @@ impl Kv {
     ) -> Result<Vec<Task>, Error> {
         let mut tasks = Vec::new();
         for client in 0..clients {
-            // If the writes can't be divided evenly, the first clients write one more each.
+            // If the writes cannot be divided evenly, the first clients write one more each.
             let (place, count) = (u64::from(client), u64::from(clients));
             let quota = quota.map(|all| all / count + u64::from(place < all % count));
             let part = writer_part(step, client, quota);

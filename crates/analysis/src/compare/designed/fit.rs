@@ -61,7 +61,7 @@ struct Present {
 
 impl Present {
     /// Returns the weights of all factors' effects, and of an interaction. `None` if the targets of
-    /// the repeat can't tell them apart. If its parts can't be told from effects, they are taken
+    /// the repeat cannot tell them apart. If its parts cannot be told from effects, they are taken
     /// for one.
     fn weights(&self, level_counts: &[usize], interactions: &[[usize; 2]]) -> Option<Vec<Weights>> {
         let in_blocks = weights(level_counts, &self.levels, &self.blocks, interactions);

@@ -65,7 +65,7 @@ pub struct MixedInteraction {
 /// The effect of an interaction of two factors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct InteractionEffect {
-    /// The pairs of factors, by their indexes: the design can't tell their interactions apart.
+    /// The pairs of factors, by their indexes: the design cannot tell their interactions apart.
     pub pairs: Vec<[usize; 2]>,
     /// Half of the change of one factor's effect that the other makes, as a ratio.
     pub compared: ComparedStep,
@@ -80,7 +80,7 @@ struct RecordedDesign<'r> {
 }
 
 /// Computes the effects of the factors of the figures' design; `None` if they have none, or its
-/// targets can't tell the effects apart.
+/// targets cannot tell the effects apart.
 pub fn designed_effects(figures: &Figures, options: &CompareOptions) -> Option<Effects> {
     let recorded = RecordedDesign::of(figures)?;
     let samples = Samples::new(figures);

@@ -1,4 +1,4 @@
-//! Causes between versions: the CPU of servers whose threads can't be told apart, defaults that
+//! Causes between versions: the CPU of servers whose threads cannot be told apart, defaults that
 //! changed, and steps that are too short.
 
 use super::*;

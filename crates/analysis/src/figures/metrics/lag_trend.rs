@@ -1,7 +1,7 @@
 //! Decides whether a lag grows until the end of a step. `docs/seconds.md` states the rule, its
 //! claim and how often it is wrong.
 //!
-//! A straight line with an interval can't decide that: the residuals of a curve look like slow
+//! A straight line with an interval cannot decide that: the residuals of a curve look like slow
 //! noise, which makes the interval too wide. This rule compares quarters of the step instead.
 
 use crate::figures::average;

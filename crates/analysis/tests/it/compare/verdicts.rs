@@ -332,7 +332,7 @@ fn own_cpu_has_verdicts_where_throughput_is_too_noisy() {
     assert_eq!(gate(&compared, &strict), Gate::Regressed(vec![1]));
 }
 
-/// Five repeats of a server whose threads can't be told apart, and of one with 1.5 times the CPU
+/// Five repeats of a server whose threads cannot be told apart, and of one with 1.5 times the CPU
 /// and all threads.
 fn whole_process_against_threads() -> Compared {
     let mut rows = in_turns(&SLOWER);
@@ -356,7 +356,7 @@ fn the_servers_whole_process_stands_for_own_cpu_where_threads_cannot_be_told_apa
     assert_eq!(own.verdict, Verdict::Slower);
     assert!((own.ratio.unwrap() - 1.4).abs() < 0.01, "{:?}", own.ratio);
     assert!((own.values[0].value - 70.0).abs() < 1.0, "{:?}", own.values);
-    let reason = format!("the threads of {BASE} can't be told apart");
+    let reason = format!("the threads of {BASE} cannot be told apart");
     assert!(own.reasons.iter().any(|it| it.starts_with(&reason)), "{:?}", own.reasons);
 
     let index = compared.rows.iter().position(|row| row == own).unwrap();

@@ -1,5 +1,5 @@
 //! The report of `assay check` on the design of a plan: its targets, how precise it is, and what it
-//! can't tell apart.
+//! cannot tell apart.
 
 use std::fmt::Write as _;
 
@@ -69,7 +69,7 @@ fn confusions(designed: &Designed, confounding: &Confounding) -> String {
     match confounding.resolution {
         Resolution::MainWithInteractions => mistakes(designed, confounding),
         Resolution::MainClear => {
-            "  effects can be told from interactions of two factors, which can't all be told from \
+            "  effects can be told from interactions of two factors, which cannot all be told from \
              each other\n"
                 .to_owned()
         }

@@ -11,7 +11,7 @@ use crate::output::{print, style};
 /// `located` are the builds that were found.
 ///
 /// # Errors
-/// A file of a config can't be read.
+/// A file of a config cannot be read.
 pub(super) fn from_base(file: &PlanFile, located: &[record::Build]) -> anyhow::Result<String> {
     let plan = &file.plan;
     let base_of = |name: &str| {

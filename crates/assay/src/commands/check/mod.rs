@@ -77,7 +77,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     Ok(if expected.has_space() { Exit::Ok } else { Exit::Failed })
 }
 
-/// Warns about options that have no effect, and about caches that the memory can't hold.
+/// Warns about options that have no effect, and about caches that the memory cannot hold.
 fn warn_of_options(
     file: &PlanFile,
     other_host: Option<&OtherHost>,

@@ -23,7 +23,7 @@ pub(super) fn write_to(
     let Some(output) = output else {
         if is_binary && io::stdout().is_terminal() {
             return Err(UsageError::new(
-                "this is a binary format, which can't be written to a terminal",
+                "this is a binary format, which cannot be written to a terminal",
                 Some("name a file: `-o FILE`".into()),
             )
             .into());

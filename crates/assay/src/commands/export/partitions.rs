@@ -17,7 +17,7 @@ use crate::cli::{ExportArgs, ExportTable};
 use crate::exit::{Exit, report_error};
 use crate::output::{eprint_plain, print};
 
-/// Writes the tables of each run into a directory that many runs share. Leaves out runs that can't
+/// Writes the tables of each run into a directory that many runs share. Leaves out runs that cannot
 /// be read, with an error.
 pub(super) fn write_partitions(
     args: &ExportArgs,

@@ -518,7 +518,7 @@ fn a_target_whose_database_nobody_loads_fails_and_says_what_to_measure() {
     place
         .run(&plan("false", targets), &[])
         .expect_code(2)
-        .expect_in_stderr(&["`old.default` can't load its database", "add `reuse"]);
+        .expect_in_stderr(&["`old.default` cannot load its database", "add `reuse"]);
 }
 
 #[test]

@@ -120,5 +120,8 @@ fn a_load_that_fails_in_turns_ends_the_cells_that_wait_for_it() {
 fn a_repeat_whose_cells_are_apart_shares_no_load() {
     let place = Place::new();
     let plan = format!("order = \"grouped\"\n{}", plan("\"repeat\"", SQLITE));
-    place.run(&plan, &[]).expect_code(2).expect_in_stderr(&["can't share a load", "`\"grouped\"`"]);
+    place
+        .run(&plan, &[])
+        .expect_code(2)
+        .expect_in_stderr(&["cannot share a load", "`\"grouped\"`"]);
 }

@@ -156,7 +156,7 @@ pub struct CustomEngine {
 }
 
 impl CustomEngine {
-    /// Makes all writes survive a crash of the machine; `None` if the adapter can't.
+    /// Makes all writes survive a crash of the machine; `None` if the adapter cannot.
     pub fn sync(&self) -> Option<Result<(), Error>> {
         self.database.sync()
     }

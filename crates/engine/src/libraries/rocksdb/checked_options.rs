@@ -23,7 +23,7 @@ pub(super) fn entries_of(
 }
 
 /// Adds the operator that combines merged values. Returns false if the version has no name for it, so
-/// that it can't be set.
+/// that it cannot be set.
 pub(super) fn add_merge_operator(
     library: &Library,
     entries: &mut Vec<OptionEntry>,
@@ -81,7 +81,7 @@ pub(super) fn prepare(
     let mut given = Vec::with_capacity(entries.len());
     let mut text = Vec::with_capacity(entries.len());
     for entry in entries.drain(..) {
-        // The text form of options can't make this cache in every version that has it.
+        // The text form of options cannot make this cache in every version that has it.
         if let Some(cache) = clock_cache(&entry).map_err(|what| refused(library, what))? {
             if library.has_clock_cache(cache.entry_charge == 0) && base.set_clock_cache(cache) {
                 given.push(entry);
@@ -186,7 +186,7 @@ pub(super) fn clock_cache(entry: &OptionEntry) -> Result<Option<ClockCache>, Str
     };
     let mut names = parts.iter().map(|(name, _)| name.as_str());
     if let Some(name) = names.find(|name| !known.contains(name)) {
-        return Err(wrong(format!("`{name}` can't be set; supported are {}", known.join(", "))));
+        return Err(wrong(format!("`{name}` cannot be set; supported are {}", known.join(", "))));
     }
 
     let size = |name: &str| {

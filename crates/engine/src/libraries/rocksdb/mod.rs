@@ -65,7 +65,7 @@ impl RocksDb {
     ///
     /// # Errors
     /// An option that the library does not know, a value that it refuses, or a directory that it
-    /// can't write.
+    /// cannot write.
     pub fn create(
         library: &Arc<Library>,
         directory: &Path,
@@ -116,7 +116,7 @@ impl RocksDb {
         if place.contains([';', '{', '}', '=']) || wal.to_str().is_none() {
             return Err(SetupError::Directory {
                 path: wal,
-                what: "can't be a value in RocksDB's notation of options".into(),
+                what: "cannot be a value in RocksDB's notation of options".into(),
                 help: "choose a data directory without `;`, `=` and braces in its name".into(),
             });
         }
@@ -382,7 +382,7 @@ fn refuse_newer(library: &Library, database: &Path) -> Result<(), SetupError> {
     }
 }
 
-/// Refuses a database without the block cache of the config. If the library can't create the cache,
+/// Refuses a database without the block cache of the config. If the library cannot create the cache,
 /// it opens the database without one and reports no error.
 fn refuse_missing_cache(
     library: &Library,

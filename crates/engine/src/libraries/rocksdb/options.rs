@@ -408,7 +408,7 @@ pub(super) fn join(entries: &[OptionEntry]) -> String {
 /// Returns the newest options file of a database; `None` if there is none.
 ///
 /// # Errors
-/// A directory or file that can't be read.
+/// A directory or file that cannot be read.
 pub(super) fn newest_file(database: &Path) -> io::Result<Option<PathBuf>> {
     let entries = fs::read_dir(database)?.collect::<io::Result<Vec<_>>>()?;
     let numbered = entries.iter().filter_map(|entry| {
@@ -422,7 +422,7 @@ pub(super) fn newest_file(database: &Path) -> io::Result<Option<PathBuf>> {
 /// Reads the newest options file of a database; `None` if there is none.
 ///
 /// # Errors
-/// A directory or file that can't be read.
+/// A directory or file that cannot be read.
 pub(super) fn read_newest(database: &Path) -> io::Result<Option<OptionsFile>> {
     // An open database may replace the file between the two steps here.
     for attempt in 0.. {

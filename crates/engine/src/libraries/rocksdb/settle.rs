@@ -199,7 +199,7 @@ impl Settling<'_> {
     /// Makes the library compact the first level into the next used one, as it would with more
     /// files. Returns the end of the last wait, or `end` if there was nothing to do.
     ///
-    /// The C API can't compact a single level. But an option sets the number of files that starts a
+    /// The C API cannot compact a single level. But an option sets the number of files that starts a
     /// compaction of the first level. This sets it to one in the open database, and later
     /// restores it.
     fn empty_first_level(

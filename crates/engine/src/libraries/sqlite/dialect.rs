@@ -87,7 +87,7 @@ impl Dialect for SqliteDialect {
     fn count_rows(&self, table: &Table, index: Option<&Index>) -> Vec<String> {
         vec![match index {
             None => format!("select count(*) from {} not indexed", table.name),
-            // `indexed by` fails if the index can't be used. The condition is true for every row
+            // `indexed by` fails if the index cannot be used. The condition is true for every row
             // and needs the index.
             Some(index) => format!(
                 "select count(*) from {}{} where {} >= {}",

@@ -88,7 +88,7 @@ impl Sqlite {
     /// the pragmas `set`.
     ///
     /// # Errors
-    /// A pragma that SQLite does not know, a value that it refuses, or a directory that it can't
+    /// A pragma that SQLite does not know, a value that it refuses, or a directory that it cannot
     /// write.
     pub fn start(
         library: Library,

@@ -104,7 +104,7 @@ fn move_descendants(guard: u32, directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes a group that can't be used, and moves the processes in it back to its parent.
+/// Removes a group that cannot be used, and moves the processes in it back to its parent.
 fn abandon(directory: &Path) {
     if let Some(parent) = directory.parent() {
         for pid in group::processes(directory).unwrap_or_default() {

@@ -8,7 +8,7 @@
 //! - **A control group of version 2**, which freezes all its processes at once. A group that limits
 //!   the program serves for this too. Otherwise, the program's processes move to a new group when
 //!   the freezer is made.
-//! - **SIGSTOP** for each process, where assay can't create such a group. It needs no rights, but
+//! - **SIGSTOP** for each process, where assay cannot create such a group. It needs no rights, but
 //!   it takes longer, and the program's parents could see it.
 //!
 //! The freezer of version 1 is not used. SIGKILL does not end a process that it has frozen, so

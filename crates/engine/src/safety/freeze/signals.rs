@@ -24,7 +24,7 @@ struct Process {
 /// other, until there is no new one. A stopped process starts no other.
 ///
 /// A generation must have stopped before the next gets the signal. A process that has called
-/// `vfork` can't stop before its child runs another program, which a stopped child never does.
+/// `vfork` cannot stop before its child runs another program, which a stopped child never does.
 #[derive(Debug)]
 pub(super) struct SignalMeans {
     guard: u32,

@@ -45,7 +45,7 @@ impl Confinement {
         let started = command.spawn().map_err(|error| format!("cannot start it: {error}"));
         let left = self.leave(&own_cpus);
 
-        // A guard that can't leave would share the program's limits.
+        // A guard that cannot leave would share the program's limits.
         let mut child = started?;
         if let Err(reason) = left {
             let _ = child.kill();

@@ -188,7 +188,7 @@ impl Guarded {
     /// Starts a program under guard.
     ///
     /// # Errors
-    /// [`SetupError::Command`] when the guard or the program can't be started or confined.
+    /// [`SetupError::Command`] when the guard or the program cannot be started or confined.
     pub fn spawn(spawn: &Spawn<'_>) -> Result<Self, SetupError> {
         let command = command_line(spawn.program, &spawn.args);
         let failed = |status: String, log: Option<PathBuf>| SetupError::Command {
@@ -303,7 +303,7 @@ impl Guarded {
     /// it.
     ///
     /// # Errors
-    /// The guard is gone, or can't be told about a group with such a name.
+    /// The guard is gone, or cannot be told about a group with such a name.
     pub(crate) fn announce(&self, hold: &Hold) -> std::io::Result<()> {
         let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
         if holds.contains(hold) {

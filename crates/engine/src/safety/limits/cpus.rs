@@ -10,7 +10,7 @@ use crate::safety::guard::{cpu_set, cpus_in};
 /// Checks that a process of assay can use all these processors.
 ///
 /// # Errors
-/// [`SetupError::Config`], with the processors that it can't use, and those that it can.
+/// [`SetupError::Config`], with the processors that it cannot use, and those that it can.
 pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
     // The kernel would ignore processors that don't exist.
     let online = fs::read_to_string("/sys/devices/system/cpu/online")

@@ -222,7 +222,7 @@ impl Connection {
         }
     }
 
-    /// Returns the error of a protocol violation, after which the connection can't be used.
+    /// Returns the error of a protocol violation, after which the connection cannot be used.
     #[cold]
     pub(super) fn broken(&self, what: impl Into<String>) -> Error {
         self.wire.broken(what)

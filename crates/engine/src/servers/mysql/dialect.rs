@@ -1,7 +1,7 @@
 //! The SQL dialect of MySQL and MariaDB.
 //!
 //! A timestamp is a `datetime` without fractions of a second, as in the Insert Benchmark; the
-//! server rounds. Deleters that share a table wait for each other's rows, because `delete` can't
+//! server rounds. Deleters that share a table wait for each other's rows, because `delete` cannot
 //! skip locked ones.
 
 use words::{Engine, IndexStatements};

@@ -6,7 +6,7 @@ use crate::contract::{Index, IndexRows, Session, Table};
 use crate::error::Error;
 use crate::support::catalog::index_on;
 
-/// The code of the server's error for an index that does not exist or can't be used.
+/// The code of the server's error for an index that does not exist or cannot be used.
 const NO_SUCH_INDEX: &str = "1176";
 
 pub(super) fn count_by_index(

@@ -146,7 +146,7 @@ impl Connection {
         plugin: Plugin,
         nonce: &[u8],
     ) -> Result<(), Error> {
-        // If the default plugin can't answer, the server may still request the user's plugin.
+        // If the default plugin cannot answer, the server may still request the user's plugin.
         let password = password_of(address);
         let answer = plugin.answer(password.as_bytes(), nonce, self.privacy()).unwrap_or_default();
 

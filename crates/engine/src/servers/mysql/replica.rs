@@ -26,7 +26,7 @@ use crate::servers::config::{ConfigText, OptionValue};
 use crate::servers::sql_kind::SqlKind;
 use crate::servers::sql_server::connect_alone;
 
-/// Options without which a server can't have replicas, or be one.
+/// Options without which a server cannot have replicas, or be one.
 const NEEDED_BY_PRIMARY: [&str; 2] = ["log_bin", "gtid_mode"];
 const NEEDED_BY_REPLICA: [&str; 2] = ["gtid_mode", "replica_preserve_commit_order"];
 
@@ -97,7 +97,7 @@ fn default_options(
 ) -> Result<String, SetupError> {
     if !version.is_mariadb() && !version.is_mysql_from(5, 7, 0) {
         return Err(SetupError::config(
-            format!("assay can't replicate {version}"),
+            format!("assay cannot replicate {version}"),
             "use MariaDB, or MySQL 5.7 or newer; or remove `replicas`",
         ));
     }
@@ -221,7 +221,7 @@ fn replica_set(
             let example = if key.starts_with("log_bin") { "binlog" } else { "." };
             return Err(SetupError::option(
                 key,
-                format!("a replica can't write to `{key} = {path}`, which its primary uses"),
+                format!("a replica cannot write to `{key} = {path}`, which its primary uses"),
                 format!(
                     "give replicas a path in their own directories, such as `replica.set.{key} = \"{example}\"`"
                 ),
@@ -389,7 +389,7 @@ impl Replicated for Mysql {
 
         if !self.kind.version.is_mariadb() && commits_out_of_order(&mut session)? {
             found.push(Obstacle {
-                what: "its parallel workers don't commit in the primary's order, so the lag can't be measured".into(),
+                what: "its parallel workers don't commit in the primary's order, so the lag cannot be measured".into(),
                 help: "set `replica_preserve_commit_order` (before MySQL 8.0.26: `slave_preserve_commit_order`) on it".into(),
             });
         }

@@ -121,7 +121,7 @@ impl MysqlSession {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// Class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached,
+    /// Class [`crate::ErrorClass::ConnectionLost`] when the server cannot be reached,
     /// [`crate::ErrorClass::Refused`] when it refuses the login.
     pub fn connect(address: &Address) -> Result<Self, Error> {
         Ok(Self {

@@ -6,7 +6,7 @@ use super::session::PostgresSession;
 use crate::contract::Session;
 use crate::error::Error;
 
-/// Compiler and flags. Ordinary users can't read the second one.
+/// Compiler and flags. Ordinary users cannot read the second one.
 const VERSION: &str = "select version()";
 const CONFIG: &str =
     "select name, setting from pg_config where name in ('CC', 'CFLAGS', 'CONFIGURE')";

@@ -252,7 +252,7 @@ impl Connection {
         self.wire.bytes(body)
     }
 
-    /// Returns the error of a protocol violation, after which the connection can't be used.
+    /// Returns the error of a protocol violation, after which the connection cannot be used.
     #[cold]
     pub(super) fn broken(&self, what: impl Into<String>) -> Error {
         self.wire.broken(what)

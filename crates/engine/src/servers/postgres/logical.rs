@@ -17,7 +17,7 @@ use crate::servers::sql_server::connect_alone;
 const PUBLICATION: &str = "assay";
 /// The code of the error for a publication that already exists.
 const EXISTS: &str = "42710";
-/// The option without which a server can't have logical replicas.
+/// The option without which a server cannot have logical replicas.
 const WAL_LEVEL: &str = "wal_level";
 /// The subscriptions of the session's database.
 const SUBSCRIPTIONS: &str = "pg_subscription where subdbid = (select oid from pg_database where datname = current_database())";
@@ -137,7 +137,7 @@ fn subscribe_to_new(
     tables: &[Table],
 ) -> Result<(), Error> {
     for table in tables.iter().filter(|table| !table.is_key_primary()) {
-        // The primary refuses to change rows that replicas can't find.
+        // The primary refuses to change rows that replicas cannot find.
         primary.query(&format!("alter table {} replica identity full", table.name))?;
     }
 

@@ -439,7 +439,7 @@ impl Observer for PostgresObserver {
         wait_for_collector(&mut self.session, self.major)?;
 
         if self.major >= 15 {
-            // Reports this session's own statistics; other sessions' can't be requested.
+            // Reports this session's own statistics; other sessions' cannot be requested.
             self.session.query("select pg_stat_force_next_flush()")?;
         }
 

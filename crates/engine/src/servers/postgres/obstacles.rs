@@ -105,7 +105,7 @@ fn no_schema(session: &mut PostgresSession, role: &str) -> Result<Option<Obstacl
         let search_path = value(session, "show search_path")?.unwrap_or_default();
         return Ok(Some(Obstacle {
             what: format!(
-                "no schema for tables: `search_path` is `{search_path}`, and the role can't use any schema in it"
+                "no schema for tables: `search_path` is `{search_path}`, and the role cannot use any schema in it"
             ),
             help: format!("run `alter role {role} set search_path = SCHEMA`, or create the schema"),
         }));

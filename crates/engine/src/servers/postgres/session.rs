@@ -78,7 +78,7 @@ impl PostgresSession {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// Class [`crate::ErrorClass::ConnectionLost`] when the server can't be reached,
+    /// Class [`crate::ErrorClass::ConnectionLost`] when the server cannot be reached,
     /// [`crate::ErrorClass::Refused`] when it refuses the login.
     pub fn connect(address: &Address) -> Result<Self, Error> {
         Ok(Self {

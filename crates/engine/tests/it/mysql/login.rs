@@ -20,7 +20,7 @@ fn accounts(session: &mut MysqlSession) -> Vec<&'static str> {
             ("signed", "identified via ed25519 using password('secret')"),
         ]
     } else if installed().is_some_and(|it| it.version.number < (5, 7, 0)) {
-        // Which plugin it is can't be said together with a password there.
+        // Which plugin it is cannot be said together with a password there.
         &[("native", "identified by 'secret'")]
     } else {
         let _ =

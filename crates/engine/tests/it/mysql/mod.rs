@@ -203,7 +203,7 @@ impl TestServer for Mysql {
         rows.unwrap()[0][1].as_deref().is_some_and(|cipher| !cipher.is_empty())
     }
 
-    /// MySQL before 5.7 and MariaDB before 10.5 can't refuse them.
+    /// MySQL before 5.7 and MariaDB before 10.5 cannot refuse them.
     fn refuses_plain(&self) -> bool {
         let settings = self.settings().unwrap();
         settings.iter().any(|it| it.name == "require_secure_transport")

@@ -37,14 +37,14 @@ fn directories_that_the_servers_user_can_not_enter_are_named_without_a_start() {
     let data_dir = place.path().join("data");
     let error = place.try_config_of(&closed_build, &data_dir, &[]).unwrap_err();
     assert!(
-        matches!(&error, SetupError::Build { .. }) && error.to_string().contains("can't enter"),
+        matches!(&error, SetupError::Build { .. }) && error.to_string().contains("cannot enter"),
         "{error}"
     );
     assert!(error.help().unwrap().contains("chmod a+x"));
     // A start says the same.
     close(place.path());
     let error = place.start(&[]).err().expect("it must not start");
-    let said = format!("can't enter `{}`", place.path().display());
+    let said = format!("cannot enter `{}`", place.path().display());
     assert!(error.to_string().contains(&said), "{error}");
 }
 

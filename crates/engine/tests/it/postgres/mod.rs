@@ -39,7 +39,7 @@ pub(crate) fn is_installed() -> bool {
 /// The place of the files of a test's server.
 pub(crate) type ServerDir = crate::server::ServerDir<Postgres>;
 
-/// A `postgres` of version 15.1, with an `initdb` that it can't run.
+/// A `postgres` of version 15.1, with an `initdb` that it cannot run.
 const FAKE: &str = "echo 'postgres (PostgreSQL) 15.1'";
 
 impl TestServer for Postgres {

@@ -144,7 +144,7 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
     reader.query("insert into t (id, k) select max(id) + 1, 7 from t").unwrap();
     reader.query("create unique index only_here on t (id)").unwrap();
     session.query("insert into t (k) values (8)").unwrap();
-    eventually("it says that it can't apply a row", || {
+    eventually("it says that it cannot apply a row", || {
         Postgres::replication_error(&mut reader).unwrap().is_some()
     });
     let log = replica.log_tail(20).join("\n");

@@ -150,7 +150,7 @@ fn an_unknown_option_is_refused_or_left_out() {
             database.left_out_options(),
             ["no_such_option", "block_based_table_factory.no_such_either"]
         );
-        // A value that can't be is refused in either case.
+        // A value that cannot be is refused in either case.
         let other = tempfile::tempdir().unwrap();
         let mut wrong = config(&[("write_buffer_size", "much"), ("compression", "kNoCompression")]);
         wrong.unknown = UnknownOption::Skip;
@@ -184,7 +184,7 @@ fn a_config_is_tried_without_a_database_and_all_errors_are_reported() {
         }
         let lacks = text.contains("does not support the cache");
         assert_eq!(lacks, !library.has_clock_cache(false), "{text}");
-        // What the library takes and can't open.
+        // What the library takes and cannot open.
         let contradiction = config(&[
             ("use_direct_reads", "false"),
             ("allow_mmap_reads", "true"),

@@ -52,7 +52,7 @@ impl<'a> WorkJudgement<'a> {
             JudgementOutcome::Undecided => {
                 let doubtful = share_of(self.doubtful.len(), self.count, "comparison");
                 Some(format!(
-                    "not certain: no regression is shown, but Assay can't judge exact work in {doubtful}"
+                    "not certain: no regression is shown, but Assay cannot judge exact work in {doubtful}"
                 ))
             }
             _ => None,

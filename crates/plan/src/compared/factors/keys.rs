@@ -45,7 +45,7 @@ pub(super) fn design_keys(
     keys
 }
 
-/// Reads the levels that can't go together.
+/// Reads the levels that cannot go together.
 fn exclusions(cx: &mut Context<'_>, section: &mut Section, factors: &[Factor]) -> Vec<Exclusion> {
     let tables = tables_of_levels(cx, section, "exclude", factors).into_iter();
     tables.map(|levels| Exclusion { levels }).collect()

@@ -17,7 +17,7 @@ named_enum! {
 }
 
 impl Form {
-    /// Returns the reason why an engine can't run transactions in this form; `None` if it can.
+    /// Returns the reason why an engine cannot run transactions in this form; `None` if it can.
     pub(crate) fn not_applicable_to(self, engine: Engine) -> Option<&'static str> {
         match (self, engine) {
             (Self::Statements, _) | (_, Engine::Postgres | Engine::Mysql) => None,
@@ -26,13 +26,13 @@ impl Form {
         }
     }
 
-    /// Returns what this form can't run of a transaction; `None` if it can run all.
+    /// Returns what this form cannot run of a transaction; `None` if it can run all.
     pub(crate) fn unfit(self, transaction: &Transaction) -> Option<Unfit<'_>> {
         if self == Self::Statements { None } else { unfit(&transaction.body) }
     }
 }
 
-/// A part of a transaction that a procedural language can't run.
+/// A part of a transaction that a procedural language cannot run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Unfit<'a> {
     /// A statement takes the columns of one of several rows.
@@ -41,7 +41,7 @@ pub(crate) enum Unfit<'a> {
     OfClient(&'static str),
 }
 
-/// Returns the first part of a block that a procedural language can't run.
+/// Returns the first part of a block that a procedural language cannot run.
 fn unfit(actions: &[Action]) -> Option<Unfit<'_>> {
     actions.iter().find_map(|action| match action {
         Action::Statement(statement) => unfit_statement(statement),

@@ -127,7 +127,7 @@ impl TestLength {
     }
 
     /// Returns the number of transactions that a client runs; `None` for as many as the time allows.
-    /// If the transactions can't be divided evenly, the first clients run one more each.
+    /// If the transactions cannot be divided evenly, the first clients run one more each.
     pub fn transactions_of(self, client: u32, clients: u32) -> Option<u64> {
         let Self::Transactions(transactions) = self else {
             return None;

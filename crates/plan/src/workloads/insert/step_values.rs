@@ -115,7 +115,7 @@ impl StepDefaults {
         if section.take("rows").is_some() {
             let rows_key = code(&section.name_of("rows"));
             let time_key = code(&section.name_of("time"));
-            let message = format!("{rows_key} and {time_key} can't be combined");
+            let message = format!("{rows_key} and {time_key} cannot be combined");
             cx.error("plan::conflict", time.place, message)
                 .label("ends the step after this time")
                 .also(rows_place, "ends it after this many rows")

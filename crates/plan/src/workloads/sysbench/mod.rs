@@ -227,7 +227,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
     if names.place == Place::Nowhere {
         cx.follows_from(order.place);
     } else if order.place != Place::Nowhere {
-        let message = format!("`{PATH}.order` and `{PATH}.steps` can't be combined");
+        let message = format!("`{PATH}.order` and `{PATH}.steps` cannot be combined");
         cx.error("plan::conflict", order.place, message)
             .label("selects a built-in list of steps")
             .also(names.place, "gives another list")

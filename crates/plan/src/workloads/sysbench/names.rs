@@ -10,7 +10,7 @@ pub(super) const TABLE: &str = "table";
 /// The placeholder for the rows of a statement that inserts several.
 pub(super) const VALUES: &str = "values";
 
-/// Returns whether a parameter or an argument can have this name, and reports one that it can't
+/// Returns whether a parameter or an argument can have this name, and reports one that it cannot
 /// have.
 pub(super) fn check_name(
     cx: &mut Context<'_>,

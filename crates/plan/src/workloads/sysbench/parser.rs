@@ -11,7 +11,7 @@ use crate::text::wording::{choices, code, did_you_mean};
 
 /// Functions that draw a parameter.
 const FUNCTIONS: &[&str] = &["ids", "ks", "consecutive", "uniform", "zipfian"];
-/// Names that can't be part of a larger expression.
+/// Names that cannot be part of a larger expression.
 const ALONE: &[&str] = &["id", "k", "c", "pad", "ids", "ks", "consecutive", "uniform", "zipfian"];
 
 const FORMS: &str = "`id`, `k`, `c`, `pad`, `ids(N)`, `ks(N)`, `consecutive(first, N)`, `uniform(least, most)`, \
@@ -316,7 +316,7 @@ impl<'a, 's> Parser<'a, 's> {
     /// Returns the error for a name that nothing defines.
     fn undefined(&self, name: &str, span: Range<usize>) -> ExpressionError {
         if ALONE.contains(&name) {
-            let message = format!("{} can't be part of a larger expression", code(name));
+            let message = format!("{} cannot be part of a larger expression", code(name));
             let mut error = bad(span, message, "must be a parameter of its own");
             error.help("define a parameter with it, and use that one here");
             return error;
@@ -419,7 +419,7 @@ fn number(token: &str, span: Range<usize>) -> Result<Computed, ExpressionError> 
 }
 
 fn no_integer(what: &str, name: &str, span: Range<usize>) -> ExpressionError {
-    bad(span, format!("can't compute with {what} {}", code(name)), "expected an integer")
+    bad(span, format!("cannot compute with {what} {}", code(name)), "expected an integer")
 }
 
 fn consecutive(

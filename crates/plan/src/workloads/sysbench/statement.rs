@@ -160,7 +160,7 @@ impl Reader<'_, '_> {
         let mut own = Block::default();
         let names = self.parameters(section, &mut own, Slot::Own);
         let row = values.as_ref().map(|values| self.row(values));
-        // Each row of `values` draws its own parameters, so the rest of the statement can't use
+        // Each row of `values` draws its own parameters, so the rest of the statement cannot use
         // them.
         let hidden = match values {
             Some(_) => self.scope.named.split_off(shared),

@@ -181,7 +181,7 @@ impl Parser<'_> {
         let when = self.peek();
         let condition = if self.take("when") { Some(self.number()?.number) } else { None };
         if condition.is_some() && !nullable {
-            let message = format!("column {} has a condition, but can't be NULL", code(&name));
+            let message = format!("column {} has a condition, but cannot be NULL", code(&name));
             let mut fault = fault("plan::bad-script", when, message, "NULL where it does not hold");
             fault.help("write `null` after the column's type");
             return Err(fault);

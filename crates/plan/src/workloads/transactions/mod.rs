@@ -209,7 +209,7 @@ impl Source {
                 Some(Self::Own(node, text))
             }
             (Some(_), Some(node)) => {
-                let message = format!("`{PATH}.use` and `{PATH}.script` can't be combined");
+                let message = format!("`{PATH}.use` and `{PATH}.script` cannot be combined");
                 cx.error("plan::conflict", node.place, message)
                     .label("another script")
                     .also(builtin_place, "one of Assay's scripts")
@@ -270,7 +270,7 @@ fn step(
     options.of_step(cx, section, script, test)
 }
 
-/// Reports the first transaction that the form can't run.
+/// Reports the first transaction that the form cannot run.
 fn check_form(cx: &mut Context<'_>, form: Form, place: Place, script: &Script) {
     for transaction in &script.transactions {
         let Some(unfit) = form.unfit(transaction) else {
@@ -294,7 +294,7 @@ fn check_form(cx: &mut Context<'_>, form: Form, place: Place, script: &Script) {
         };
 
         let name = code(&transaction.name);
-        let message = format!("transaction {name} can't run in the form {}", code(form.name()));
+        let message = format!("transaction {name} cannot run in the form {}", code(form.name()));
         cx.error("plan::conflict", place, message).label(label).help(help);
         return;
     }

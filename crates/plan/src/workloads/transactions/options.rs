@@ -132,7 +132,7 @@ impl TestOptions {
         let pauses = pauses(script, think.value.as_ref(), keying.value.as_ref(), factor.value);
         if !pauses.is_empty() && rate.value.is_some() {
             let waits = if think.value.is_some() { think.place } else { keying.place };
-            let message = "a client with think or keying times can't have a rate";
+            let message = "a client with think or keying times cannot have a rate";
             cx.error("plan::conflict", rate.place, message)
                 .label("begins transactions at this rate, whatever the replies")
                 .also(waits, "begins each one a time after the reply to the one before")
@@ -218,7 +218,7 @@ fn refuse_two_lengths(cx: &mut Context<'_>, section: &Section) {
 
     let transactions_key = code(&section.name_of("transactions"));
     let time_key = code(&section.name_of("time"));
-    let message = format!("{transactions_key} and {time_key} can't be combined");
+    let message = format!("{transactions_key} and {time_key} cannot be combined");
     cx.error("plan::conflict", time, message)
         .label("ends a test after this time")
         .also(transactions, "ends it after this many transactions")

@@ -51,7 +51,7 @@ pub(super) fn curves(
 ) -> Vec<Curve> {
     let samples = samples_by_line(board, keys, figure);
 
-    // More lines than colors can't be told apart, so most of them are faint.
+    // More lines than colors cannot be told apart, so most of them are faint.
     let are_many = samples.len() > COLORED_MAX;
     let curve = |(number, line): (usize, LineSamples)| Curve {
         number,

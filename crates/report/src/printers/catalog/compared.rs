@@ -69,11 +69,11 @@ pub fn comparison_page(sides: &ComparedSides<'_>, comparison: &Comparison<'_>) -
     page("Comparison", false, body)
 }
 
-/// Returns a page that says why two targets can't be compared.
+/// Returns a page that says why two targets cannot be compared.
 pub fn refused_page(sides: &ComparedSides<'_>, why: &str, help: Option<&str>) -> String {
     let body = markup! {
         header {
-            h1 { "These targets can't be compared" }
+            h1 { "These targets cannot be compared" }
             p { (marked(why)) }
             @if let Some(help) = help { p { (marked(help)) } }
             (choice(sides))

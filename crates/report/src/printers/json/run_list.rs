@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::model::outline::{ListedRun, Outline};
 
-/// Returns an object for each run: its outline and its result, or why they can't be read.
+/// Returns an object for each run: its outline and its result, or why they cannot be read.
 pub fn run_list_json(runs: &[ListedRun]) -> Value {
     runs.iter().map(run_json).collect()
 }

@@ -10,7 +10,7 @@ use crate::model::text::is_printable;
 /// escaped; they can only be in strings.
 ///
 /// # Errors
-/// The value can't be written as JSON.
+/// The value cannot be written as JSON.
 pub fn json_text(value: &Value) -> serde_json::Result<String> {
     let json = serde_json::to_string_pretty(value)?;
     let mut text = String::with_capacity(json.len() + 1);

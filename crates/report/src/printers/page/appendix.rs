@@ -422,7 +422,7 @@ fn method() -> Markup {
         }
 
         p {
-            b { "Invalid" } " (" code { "!" } ") means that a step ended, but its figures can't be trusted: a check of the data "
+            b { "Invalid" } " (" code { "!" } ") means that a step ended, but its figures cannot be trusted: a check of the data "
             "failed, or the accounting does not add up. Such figures are gray and are not compared. " b { "failed" } " means "
             "that there is no figure; " code { "n/a" } " that the figure does not exist for this engine, host or step; "
             code { "-" } " that the step was not run."

@@ -213,7 +213,7 @@
       if (now.so_far) showSoFar(now.so_far, now.directory);
       if (now.step) receive(now.step);
     } catch (error) {
-      showState(error instanceof TypeError ? "no answer: the run has ended, or can't be reached" : String(error), "doubt");
+      showState(error instanceof TypeError ? "no answer: the run has ended, or cannot be reached" : String(error), "doubt");
     }
     setTimeout(poll, EVERY_MS);
   };

@@ -20,7 +20,7 @@ pub struct BundleFacts {
     pub builds: Vec<BundleProgram>,
     /// Facts of the machine, with their values.
     pub host: Vec<(String, String)>,
-    /// The parts that another machine can't repeat, and those that the bundle lacks.
+    /// The parts that another machine cannot repeat, and those that the bundle lacks.
     pub limits: Vec<String>,
     /// The commands that repeat the finding, each with its purpose.
     pub commands: Vec<BundleCommand>,
@@ -96,7 +96,7 @@ pub fn bundle_readme(
     out.finish()
 }
 
-/// Writes how to repeat the finding, and what can't be repeated.
+/// Writes how to repeat the finding, and what cannot be repeated.
 fn write_repeating(out: &mut TerminalWriter, facts: &BundleFacts) {
     out.title("Repeat it");
 

@@ -25,7 +25,7 @@ impl AnswerWriter<'_> {
 
         let Some(ratio) = sequence.ratio else {
             return format!(
-                "{place} of {who} in sequence can't be compared with the same step alone."
+                "{place} of {who} in sequence cannot be compared with the same step alone."
             );
         };
 

@@ -10,7 +10,7 @@ use crate::prose::Passage;
 use crate::prose::findings::gap;
 
 impl AnswerWriter<'_> {
-    /// Returns the answer for targets that were measured once: one run can't show a change.
+    /// Returns the answer for targets that were measured once: one run cannot show a change.
     pub(super) fn measured_once(&self) -> Passage {
         let targets = &self.answer.targets;
         let measured: Vec<&TargetAnswer> =
@@ -38,7 +38,7 @@ impl AnswerWriter<'_> {
 
         let said = Passage {
             heading: format!(
-                "{who} had {range} the throughput of {base} in {}, measured once: one run can't show a change{not_compared}.",
+                "{who} had {range} the throughput of {base} in {}, measured once: one run cannot show a change{not_compared}.",
                 self.count(steps)
             ),
             remedy: Some(remedy.to_owned()),

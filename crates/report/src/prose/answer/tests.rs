@@ -424,11 +424,11 @@ fn one_run_shows_nothing() {
     let steps = [(0.83, Single), (1.2, Single), (1.0, Invalid)];
     assert_eq!(
         text_of("a.x", &[("b.x", &steps)], None),
-        "b.x had 0.83x to 1.20x the throughput of a in 2 steps, measured once: one run can't show a change; 1 is not \
+        "b.x had 0.83x to 1.20x the throughput of a in 2 steps, measured once: one run cannot show a change; 1 is not \
          compared. `assay run --resume RUN --repeats 5` adds the repeats that verdicts need."
     );
     let answer = text_of("a.x", &[("b.x", &steps[..1]), ("c.x", &steps[..1])], None);
-    let first = "2 targets had 0.83x the throughput of a.x in 1 step, measured once: one run can't show a change.";
+    let first = "2 targets had 0.83x the throughput of a.x in 1 step, measured once: one run cannot show a change.";
     assert!(answer.starts_with(first), "{answer}");
 }
 

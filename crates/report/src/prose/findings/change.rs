@@ -142,11 +142,11 @@ pub(super) fn cpu_detail(case: &CaseFacts) -> Option<String> {
     if case.without_threads.is_empty() { named_function(case) } else { Some(whole_process(case)) }
 }
 
-/// States that the CPU is that of the server's whole process, where its threads can't be told
+/// States that the CPU is that of the server's whole process, where its threads cannot be told
 /// apart.
 fn whole_process(case: &CaseFacts) -> String {
     format!(
-        "The threads of {} can't be told apart, so this is the CPU of the server's whole process on both sides.",
+        "The threads of {} cannot be told apart, so this is the CPU of the server's whole process on both sides.",
         list(&case.without_threads)
     )
 }

@@ -1,4 +1,4 @@
-//! Effects that a design can't tell apart: the interactions that an effect may be instead.
+//! Effects that a design cannot tell apart: the interactions that an effect may be instead.
 
 use analysis::{
     compare::{Clarity, Effects, MixedInteraction},
@@ -23,7 +23,7 @@ pub(super) fn table(effects: &Effects) -> Option<Table> {
     let design = effects.design.as_ref().filter(|design| design.clarity == Clarity::Mixed)?;
     let names: Vec<&str> = effects.factors.iter().map(Factor::label).collect();
 
-    let title = "What the design can't tell apart";
+    let title = "What the design cannot tell apart";
     let mut table = Table::new("confounding", title, vec!["effect of".into()], ["may also be"]);
 
     for (name, mixed) in names.iter().zip(&design.mixed) {

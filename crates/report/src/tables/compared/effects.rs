@@ -28,7 +28,7 @@ pub(crate) const EACH: &str = "effects-each";
 
 /// The meaning of the figures of interactions.
 const INTERACTION: &str = "1.10 in the line of `a × b`: with the second level of b, the second level of a is 1.10 times \
-     as good as over all targets, and with the first level as much worse. `or`: the design can't tell which of them it is";
+     as good as over all targets, and with the first level as much worse. `or`: the design cannot tell which of them it is";
 
 /// The effects in the lines of a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -144,7 +144,7 @@ fn interactions<'a>(effects: &'a Effects, metric: &str) -> Vec<EffectLine<'a>> {
     let of_metric: Vec<&InteractionEffect> =
         all.filter(|interaction| interaction.compared.metric == metric).collect();
 
-    // Long lines of pairs that can't be told apart say nothing if none of them is shown.
+    // Long lines of pairs that cannot be told apart say nothing if none of them is shown.
     let say_something = of_metric.iter().any(|interaction| {
         interaction.pairs.len() == 1 || interaction.compared.verdict.is_change()
     });
@@ -175,7 +175,7 @@ fn add_row<'a>(
 }
 
 /// Returns the tables of throughput and of every other metric with verdicts: effects, effects in
-/// each combination, and the interactions of a design. What a design can't tell comes first.
+/// each combination, and the interactions of a design. What a design cannot tell comes first.
 pub(crate) fn tables(shown: &FactorEffects<'_>) -> Vec<Table> {
     let matrix = Matrix::new(shown.run, shown.figures);
     let mut tables = Vec::from_iter(confounding::table(shown.effects));

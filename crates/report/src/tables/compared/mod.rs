@@ -13,7 +13,7 @@
 //!    ├─ requirements                 what a target must reach, whatever the base does
 //!    └─ noise                        a target compared with itself
 //! FactorEffects ─┬─ effects           the same for factors, by their levels
-//!                └─ confounding       what a design of few targets can't tell apart
+//!                └─ confounding       what a design of few targets cannot tell apart
 //! ```
 
 mod board;

@@ -34,7 +34,7 @@ const QUICK_REPEATS: u32 = 5;
 /// Finds the builds of targets, and downloads those that are missing. `say` gets lines of progress.
 ///
 /// # Errors
-/// A target stands for no build, or a build can't be downloaded.
+/// A target stands for no build, or a build cannot be downloaded.
 pub fn find_or_fetch(targets: &[String], say: &dyn Fn(&str)) -> anyhow::Result<Vec<TargetBuild>> {
     let found = find_all(targets)?;
     let missing: Vec<Spec> = found.iter().filter_map(TargetBuild::missing).cloned().collect();
@@ -154,7 +154,7 @@ pub fn reject_duplicates(
 /// Returns the template of `workload`, or of the default workload of the builds.
 ///
 /// # Errors
-/// The builds can't be in one plan, or don't run the workload.
+/// The builds cannot be in one plan, or don't run the workload.
 pub fn template(
     workload: Option<DraftWorkload>,
     builds: &[DraftBuild],

@@ -8,7 +8,7 @@ use crate::ground::failure::UsageError;
 /// Writes a plan into a directory without overwriting other plans, and returns its path.
 ///
 /// # Errors
-/// The plan can't be written.
+/// The plan cannot be written.
 pub fn save(
     directory: &Path,
     stem: &str,

@@ -29,7 +29,7 @@ pub fn network_for(
     let port = Port::reserve(address);
 
     Ok(Some(Network {
-        port: port.with_context(|| format!("a server can't listen on {address}"))?,
+        port: port.with_context(|| format!("a server cannot listen on {address}"))?,
         password: Secret::new(random_id()?),
         certificate: config.tls.then(|| Certificate::make(address)).transpose()?,
     }))
@@ -38,7 +38,7 @@ pub fn network_for(
 /// Returns a port for the replicas of a server that is started next; `None` if it has none.
 pub fn port_for_replicas(config: &Config) -> anyhow::Result<Option<Port>> {
     let port = (config.replicas > 0).then(|| Port::reserve(Ipv4Addr::LOCALHOST.into()));
-    port.transpose().context("can't reserve a port on 127.0.0.1 for replicas")
+    port.transpose().context("cannot reserve a port on 127.0.0.1 for replicas")
 }
 
 /// Returns what the replicas of a server need.

@@ -210,7 +210,7 @@ pub fn attach_replicas<E: Replicated>(build: &Build) -> anyhow::Result<Vec<(Stri
     let mut replicas = Vec::new();
     for (number, url) in (1..).zip(&build.replica_urls) {
         let name = replica_name(number);
-        let replica = E::attach(url.expose()).with_context(|| format!("{name} can't be used"))?;
+        let replica = E::attach(url.expose()).with_context(|| format!("{name} cannot be used"))?;
         replicas.push((name, replica));
     }
 

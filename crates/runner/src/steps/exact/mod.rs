@@ -33,7 +33,9 @@ pub const FOLDER: &str = "callgrind";
 pub fn require_tool() -> Result<(), UsageError> {
     match Callgrind::find() {
         Ok(_) => Ok(()),
-        Err(error) => Err(UsageError::new(format!("exact cells can't be measured: {error}"), None)),
+        Err(error) => {
+            Err(UsageError::new(format!("exact cells cannot be measured: {error}"), None))
+        }
     }
 }
 

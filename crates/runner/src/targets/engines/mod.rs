@@ -23,7 +23,7 @@ pub trait TargetStarter: Sync {
 
     /// Connects a load rank to the target of a cell, which has this URL if it is a server.
     fn connect(&self, _url: Option<&str>) -> anyhow::Result<Box<dyn LoadEngine>> {
-        anyhow::bail!("the engine runs inside assay, where load ranks can't reach it")
+        anyhow::bail!("the engine runs inside assay, where load ranks cannot reach it")
     }
 }
 

@@ -195,7 +195,7 @@ fn start_replica<E: Replicated>(
     let replica = primary
         .start_replica(name, &options)
         .map_err(|error| keep_config(cell, &home, config_file, &kept, error))
-        .with_context(|| format!("can't start {name}"))?;
+        .with_context(|| format!("cannot start {name}"))?;
 
     cell.directory.write_text(&kept, replica.config_text().unwrap_or_default())?;
 
@@ -220,7 +220,7 @@ fn watch<E: Replicated + 'static>(
         // The ranks get the address of the primary alone.
         if session.ranks.is_some() {
             bail!(
-                "load ranks can't read from replicas: remove `reads` from the config, or run without load ranks"
+                "load ranks cannot read from replicas: remove `reads` from the config, or run without load ranks"
             );
         }
 

@@ -197,7 +197,7 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
         }
 
         let mut session =
-            self.engine.connect_to_clean_up().context("the tables can't be dropped")?;
+            self.engine.connect_to_clean_up().context("the tables cannot be dropped")?;
         let record = &mut *cell.record;
         procedures::drop_all(&mut session, &mut record.procedures_left, noted.procedures)?;
         tables::drop_all(&mut session, &mut record.tables_left, noted.tables)

@@ -38,7 +38,7 @@ impl TargetStarter for Sqlite {
                 Ok(Box::new(SqlTarget::new(database, Leftovers::database(data_dir, data))))
             }
             Err(error) => {
-                // The next run wipes files that can't be removed now.
+                // The next run wipes files that cannot be removed now.
                 let _ = data_dir.remove();
                 Err(error.into())
             }

@@ -29,7 +29,7 @@ impl<E: Replicated + 'static> Replicas<E> {
 
         // The last heartbeat follows all that was committed.
         let last = self.watch.clock.now();
-        let mut cleaned = self.clean_up_primary(last).context("can't clean up on the primary");
+        let mut cleaned = self.clean_up_primary(last).context("cannot clean up on the primary");
         // All of the replicas, even if one fails.
         for number in self.logical() {
             cleaned = cleaned.and(self.clean_up(number, last, keeps_tables, began));

@@ -351,7 +351,7 @@ impl<E: Replicated + 'static> Replicas<E> {
 
     /// Returns the error of a replica that refuses tables of its primary.
     fn lacks_tables(&self, number: usize, error: engine::Error) -> anyhow::Error {
-        self.failure(number, "can't get the tables of its primary", error)
+        self.failure(number, "cannot get the tables of its primary", error)
     }
 
     /// Returns an error about a replica, with its log.
@@ -395,7 +395,7 @@ impl<E: Replicated + 'static> Replicas<E> {
         let refusal = locked(&self.watch.heartbeats).replicas[number].refusal.clone();
         if let Some(refusal) = refusal.filter(|refusal| refusal.is_permanent(now)) {
             let error = anyhow::Error::msg(refusal.explained());
-            return Err(self.failure(number, "can't show the heartbeats of its primary", error));
+            return Err(self.failure(number, "cannot show the heartbeats of its primary", error));
         }
 
         let outage = locked(&self.watch.heartbeats).replicas[number].outage.clone();
@@ -410,7 +410,7 @@ impl<E: Replicated + 'static> Replicas<E> {
     /// Returns whether all replicas have the indexes that have begun.
     fn have_indexes(&self) -> anyhow::Result<bool> {
         let there = self.indexes.are_there();
-        let what = "can't get the indexes of its primary";
+        let what = "cannot get the indexes of its primary";
         there.map_err(|(number, error)| self.failure(number, what, error))
     }
 }
@@ -436,7 +436,7 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
 
         match &*locked(&self.watch.primary) {
             Some(outage) if outage.lasts(now) => {
-                bail!("can't write heartbeats to the primary: {}", outage.reason)
+                bail!("cannot write heartbeats to the primary: {}", outage.reason)
             }
             _ => Ok(()),
         }
@@ -513,7 +513,7 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
             };
             let settled = replica
                 .settle(tables, limits, stop)
-                .map_err(|error| self.failure(number, "can't be settled", error))?;
+                .map_err(|error| self.failure(number, "cannot be settled", error))?;
 
             for action in settled.actions {
                 let what = format!("{} on {name}", action.what);
@@ -535,7 +535,7 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
     ) -> anyhow::Result<Vec<(String, TableContents)>> {
         let mut found = Vec::new();
         for (number, (name, replica)) in self.replicas.iter().enumerate() {
-            let failed = |error| self.failure(number, "can't be compared", error);
+            let failed = |error| self.failure(number, "cannot be compared", error);
             let facts = self.ask_again(|| replica.inspect(table, indexes)).map_err(failed)?;
             let digest = self.ask_again(|| replica.digest(table, every)).map_err(failed)?;
             found.push((name.clone(), TableContents { facts, digest }));

@@ -80,7 +80,7 @@ impl WorkloadRunner for InsertRunner<'_> {
     fn tasks(&mut self, step: usize, _: bool) -> anyhow::Result<Vec<Task>> {
         self.database
             .tasks(self.workload, self.step(step))
-            .context("the step's connections can't be opened")
+            .context("the step's connections cannot be opened")
     }
 
     fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check> {

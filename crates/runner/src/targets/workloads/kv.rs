@@ -137,7 +137,7 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
     fn tasks(&mut self, step: usize, _: bool) -> anyhow::Result<Vec<Task>> {
         self.workload
             .tasks(&self.workload.plan().steps[step], || self.database.connect())
-            .context("the step's sessions can't be opened")
+            .context("the step's sessions cannot be opened")
     }
 
     fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check> {

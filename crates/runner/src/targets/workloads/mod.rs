@@ -181,7 +181,7 @@ pub trait WorkloadRunner {
     /// their mean.
     fn data_bytes(&self) -> u64;
 
-    /// Returns why the engine can't run a step; `None` if the engine can.
+    /// Returns why the engine cannot run a step; `None` if the engine can.
     fn not_applicable(&self, _step: usize) -> Option<String> {
         None
     }

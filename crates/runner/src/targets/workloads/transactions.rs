@@ -78,7 +78,7 @@ impl<E: SqlEngine> WorkloadRunner for TransactionsRunner<'_, E> {
         let step = sysbench::Step { number, is_warm_up };
         self.workload
             .connections(step, self.engine)
-            .context("the step's connections can't be opened")
+            .context("the step's connections cannot be opened")
     }
 
     fn apply(&mut self, step: usize, summaries: &Summaries, _: &Totals) -> Vec<Check> {

@@ -27,7 +27,7 @@ use encoding::{EncodedCommit, Layout, RANGE_START_BYTES, ROW_KEY_BYTES};
 pub struct Keyed<F> {
     /// Opens a session.
     pub connect: F,
-    /// Why the engine can't run steps with point queries, each of which reads several keys at once;
+    /// Why the engine cannot run steps with point queries, each of which reads several keys at once;
     /// `None` if it can.
     pub refuses_points: Option<String>,
 }

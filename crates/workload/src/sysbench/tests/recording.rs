@@ -16,7 +16,7 @@ pub(super) struct RecordingSession {
     pub(super) sent: Vec<SentStatement>,
     /// The next answers, in reverse order; afterwards every statement has one row.
     pub(super) answers: Vec<Result<u64, ErrorClass>>,
-    /// The statement that the session can't prepare.
+    /// The statement that the session cannot prepare.
     pub(super) unprepared: Option<&'static str>,
 }
 

@@ -294,7 +294,7 @@ fn one_percent_that_was_planted_in_rearranged_code_is_named_and_nothing_else() {
         let random = &mut Random::new(2000 + seed);
         let base = Program::new(random);
         let mut target = base.rearranged(random);
-        // A function of which code was moved as well can't be told from the one that has it now.
+        // A function of which code was moved as well cannot be told from the one that has it now.
         let is_as_it_was = |number: usize| {
             let same = base.functions.get(number);
             same.is_some_and(|same| {

@@ -2,7 +2,7 @@
 
 #![expect(
     unsafe_code,
-    reason = "this calls functions of a library, which the compiler can't check"
+    reason = "this calls functions of a library, which the compiler cannot check"
 )]
 
 use std::ffi::{CStr, CString, c_char};
@@ -205,7 +205,7 @@ unsafe impl Sync for Database {}
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // An error can't be returned here; `close` returns it.
+        // An error cannot be returned here; `close` returns it.
         let _ = self.close_once();
     }
 }
@@ -309,12 +309,12 @@ impl Database {
         }
     }
 
-    /// Makes all writes durable; `None` if the library can't.
+    /// Makes all writes durable; `None` if the library cannot.
     pub(in crate::libraries::custom) fn sync(&self) -> Option<Result<(), Error>> {
         Some(self.call("sync", self.api.table.sync?))
     }
 
-    /// Writes what is only in memory to files; `None` if the library can't.
+    /// Writes what is only in memory to files; `None` if the library cannot.
     pub(in crate::libraries::custom) fn flush(&self) -> Option<Result<(), Error>> {
         Some(self.call("flush", self.api.table.flush?))
     }
@@ -331,7 +331,7 @@ impl Database {
     }
 
     /// Waits up to a time until nothing runs in the background. Returns whether that is so; `None`
-    /// if the library can't tell.
+    /// if the library cannot tell.
     pub(in crate::libraries::custom) fn wait_until_idle(
         &self,
         milliseconds: u32,

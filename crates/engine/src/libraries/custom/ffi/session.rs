@@ -206,7 +206,7 @@ impl KeyValueSession for CustomSession {
     fn multi_get<'k>(&mut self, keys: impl IntoIterator<Item = &'k [u8]>) -> Result<u64, Error> {
         let Some(get_several) = self.api.get_several else {
             return Err(Error::other(format!(
-                "{} can't read several keys at once",
+                "{} cannot read several keys at once",
                 self.api.version_text
             )));
         };
@@ -249,7 +249,7 @@ impl KeyValueSession for CustomSession {
         let direction = match scan.direction {
             Direction::Forward => abi::UPWARD,
             Direction::Reverse if self.api.lacks.reverse_scans => {
-                let why = format!("{} can't scan downward", self.api.version_text);
+                let why = format!("{} cannot scan downward", self.api.version_text);
                 return Err(Error::other(why));
             }
             Direction::Reverse => abi::DOWNWARD,

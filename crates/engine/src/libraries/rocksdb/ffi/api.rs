@@ -2,7 +2,7 @@
 
 #![expect(
     unsafe_code,
-    reason = "functions are loaded by name, so the compiler can't check their signatures"
+    reason = "functions are loaded by name, so the compiler cannot check their signatures"
 )]
 
 use std::ffi::{c_char, c_int, c_uchar, c_void};

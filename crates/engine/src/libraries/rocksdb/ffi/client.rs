@@ -29,7 +29,7 @@ struct MultiGet {
     failures: Vec<*mut c_char>,
     /// Values that the library pinned; null for a missing key.
     pinned: Vec<Opaque>,
-    /// Values that the library copied, if it can't pin several; null for a missing key.
+    /// Values that the library copied, if it cannot pin several; null for a missing key.
     copied: Vec<*mut c_char>,
     copied_sizes: Vec<usize>,
 }

@@ -206,7 +206,7 @@ impl TransactionDatabase {
         Ok(Some(Opened { transactions, base, family }))
     }
 
-    /// Returns whether all other work passes through the transactions too, which can't delete ranges.
+    /// Returns whether all other work passes through the transactions too, which cannot delete ranges.
     pub(super) fn covers_other_work(&self) -> bool {
         self.functions.base.is_none()
     }
