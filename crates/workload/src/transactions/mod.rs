@@ -36,7 +36,7 @@ use connection::{Body, Boundaries, CREATE_INDEX, ClientWork, Indexer, MixPart, P
 pub use load::INSERT;
 use load::{Loader, RowWriter, TablePart};
 pub use procedure::Procedure;
-use procedure::{Block, Call};
+use procedure::{Block, Call, session_settings};
 use terminal::Terminal;
 use values::{ClientOfMany, Constants, Values};
 
@@ -285,7 +285,7 @@ impl Transactions {
         }
 
         if self.plan.form != Form::Statements {
-            for sql in Call::settings(dialect.engine()) {
+            for sql in session_settings(dialect.engine()) {
                 session.query(sql)?;
             }
         }

@@ -4,12 +4,10 @@ use std::fmt::Write as _;
 
 use engine::{Error, ErrorClass, Session};
 use plan::transactions::Transaction;
-use words::Engine;
 
-use super::call::{run_whole, write_list};
+use super::block_language_of;
+use super::call::{list_values, run_whole};
 use super::language::{BlockText, Language};
-use super::mysql::Mysql;
-use super::postgres::Postgres;
 use super::routine::{Argument, Routine};
 use crate::Executed;
 use crate::transactions::compiled::Compiler;
@@ -23,7 +21,7 @@ pub(in crate::transactions) struct Block {
     arguments: Vec<Argument>,
     /// The block with its input; reused.
     text: String,
-    engine: Engine,
+    language: &'static dyn Language,
 }
 
 impl Block {
@@ -39,11 +37,11 @@ impl Block {
                     let _ = write!(text, "{}", values.integers[*slot]);
                 }
                 Argument::Text(slot) => {
-                    write_literal(Some(self.engine), &values.texts[*slot], text);
+                    write_literal(Some(self.language.engine()), &values.texts[*slot], text);
                 }
                 Argument::List(list) => {
                     text.push('\'');
-                    write_list(self.engine, *list, &values.integers, text);
+                    self.language.write_list(list_values(*list, values), text);
                     text.push('\'');
                 }
             }
@@ -58,13 +56,9 @@ impl<S: Session> Body<S> for Block {
     /// # Errors
     /// An engine without blocks.
     fn prepare(compiler: &mut Compiler<'_, S>, transaction: &Transaction) -> Result<Self, Error> {
-        let language: &dyn Language = match compiler.dialect.engine() {
-            Some(Engine::Postgres) => &Postgres { is_block: true },
-            Some(Engine::Mysql) => &Mysql,
-            _ => {
-                let what = "the engine has no blocks of statements";
-                return Err(Error::new(ErrorClass::Other, what));
-            }
+        let Some(language) = compiler.dialect.engine().and_then(block_language_of) else {
+            let what = "the engine has no blocks of statements";
+            return Err(Error::new(ErrorClass::Other, what));
         };
 
         let routine = Routine::new(language, compiler.statements, transaction);
@@ -72,7 +66,7 @@ impl<S: Session> Body<S> for Block {
             template: language.block(&routine.parts("")),
             arguments: routine.arguments,
             text: String::new(),
-            engine: language.engine(),
+            language,
         })
     }
 
@@ -85,6 +79,6 @@ impl<S: Session> Body<S> for Block {
     ) -> Result<Executed, Error> {
         self.write(values);
         session.start_text(&self.text);
-        run_whole(session, self.engine, progress)
+        run_whole(session, self.language, progress)
     }
 }

@@ -1,13 +1,9 @@
 //! A call of a transaction's procedure, as one connection makes it.
 
-use std::fmt::Write as _;
-
 use engine::{Error, ErrorClass, ParamType, Session, Statement};
 use plan::transactions::{List, Transaction};
-use words::Engine;
 
-use super::language::Kind;
-use super::mysql::VALUE_CHARS;
+use super::language::{Kind, Language};
 use super::routine::{Argument, Routine};
 use super::{language_of, procedure_name};
 use crate::Executed;
@@ -21,22 +17,7 @@ pub(in crate::transactions) struct Call {
     arguments: Vec<Argument>,
     /// A list as text; reused.
     list: String,
-    engine: Engine,
-}
-
-impl Call {
-    /// Returns statements that each session with calls or blocks runs first.
-    pub(in crate::transactions) fn settings(engine: Option<Engine>) -> &'static [&'static str] {
-        match engine {
-            // The first makes `select ... into` look for a second row. The second lets the outcome of a
-            // block through, which is a notice.
-            Some(Engine::Postgres) => &[
-                "set plpgsql.extra_warnings = 'too_many_rows'",
-                "set client_min_messages = notice",
-            ],
-            _ => &[],
-        }
-    }
+    language: &'static dyn Language,
 }
 
 impl<S: Session> Body<S> for Call {
@@ -63,7 +44,7 @@ impl<S: Session> Body<S> for Call {
             statement: compiler.session.prepare(&sql, &types)?,
             arguments: routine.arguments,
             list: String::new(),
-            engine: language.engine(),
+            language,
         })
     }
 
@@ -81,13 +62,13 @@ impl<S: Session> Body<S> for Call {
                 Argument::Text(slot) => session.text(&values.texts[*slot]),
                 Argument::List(list) => {
                     self.list.clear();
-                    write_list(self.engine, *list, &values.integers, &mut self.list);
+                    self.language.write_list(list_values(*list, values), &mut self.list);
                     session.text(&self.list);
                 }
             }
         }
 
-        run_whole(session, self.engine, progress)
+        run_whole(session, self.language, progress)
     }
 }
 
@@ -97,11 +78,11 @@ impl<S: Session> Body<S> for Call {
 /// The engine's own; no outcome, such as of a server that sends no notices.
 pub(super) fn run_whole<S: Session>(
     session: &mut S,
-    engine: Engine,
+    language: &dyn Language,
     progress: &mut Progress,
 ) -> Result<Executed, Error> {
-    // The server commits before it answers. In MySQL, a transaction that failed stays open.
-    let is_open = engine == Engine::Mysql;
+    // The server commits before it answers.
+    let is_open = language.leaves_failed_transactions_open();
     *progress = Progress { is_open, is_committing: true, is_committed: false };
     let Some(outcome) = session.execute()?.value else {
         return Err(Error::new(
@@ -117,23 +98,8 @@ pub(super) fn run_whole<S: Session>(
     Ok(Executed { rows: rows.unsigned_abs(), is_expected: true, is_rolled_back })
 }
 
-/// Appends a list as text: an array of PostgreSQL, such as `{5,-7}`, or [`VALUE_CHARS`] for each value.
-pub(super) fn write_list(engine: Engine, list: List, integers: &[i64], text: &mut String) {
-    let count = usize::try_from(integers[list.count]).unwrap_or(0);
-    let values = &integers[list.first..list.first + count];
-    // Writing to a string never fails.
-    if engine == Engine::Postgres {
-        text.push('{');
-        for (place, value) in values.iter().enumerate() {
-            if place > 0 {
-                text.push(',');
-            }
-            let _ = write!(text, "{value}");
-        }
-        text.push('}');
-    } else {
-        for value in values {
-            let _ = write!(text, "{value:VALUE_CHARS$}");
-        }
-    }
+/// Returns the values of a list.
+pub(super) fn list_values(list: List, values: &Values) -> &[i64] {
+    let count = usize::try_from(values.integers[list.count]).unwrap_or(0);
+    &values.integers[list.first..list.first + count]
 }

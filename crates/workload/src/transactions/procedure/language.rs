@@ -70,9 +70,20 @@ pub(super) enum Piece<'a> {
 }
 
 /// The procedural language of an engine. Statements are returned as lines with a semicolon.
-pub(super) trait Language {
+pub(super) trait Language: Sync {
     /// Returns the engine.
     fn engine(&self) -> Engine;
+
+    /// Returns the statements that each session with calls or blocks runs first.
+    fn session_settings(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Returns whether a transaction that failed in a call or a block stays open.
+    fn leaves_failed_transactions_open(&self) -> bool;
+
+    /// Appends a list as the text of the parameter that takes it.
+    fn write_list(&self, values: &[i64], text: &mut String);
 
     /// Returns the words between the condition of a loop and its body, and after the body.
     fn loop_words(&self) -> [&'static str; 2];

@@ -23,6 +23,8 @@ use words::Engine;
 pub(super) use block::Block;
 pub(super) use call::Call;
 use language::Language;
+use mysql::Mysql;
+use postgres::Postgres;
 use routine::Routine;
 
 /// A stored procedure of a transaction.
@@ -56,11 +58,28 @@ fn procedure_name(transaction: &Transaction) -> String {
     format!("assay_{}", transaction.name)
 }
 
-/// Returns the procedural language of an engine.
+/// Returns the statements that each session with calls or blocks runs first.
+pub(super) fn session_settings(engine: Option<Engine>) -> &'static [&'static str] {
+    match engine.and_then(language_of) {
+        Some(language) => language.session_settings(),
+        None => &[],
+    }
+}
+
+/// Returns the language of an engine's procedures.
 fn language_of(engine: Engine) -> Option<&'static dyn Language> {
     match engine {
-        Engine::Postgres => Some(&postgres::Postgres { is_block: false }),
-        Engine::Mysql => Some(&mysql::Mysql),
+        Engine::Postgres => Some(&Postgres { is_block: false }),
+        Engine::Mysql => Some(&Mysql),
+        _ => None,
+    }
+}
+
+/// Returns the language of an engine's blocks.
+fn block_language_of(engine: Engine) -> Option<&'static dyn Language> {
+    match engine {
+        Engine::Postgres => Some(&Postgres { is_block: true }),
+        Engine::Mysql => Some(&Mysql),
         _ => None,
     }
 }

@@ -3,6 +3,8 @@
 //!
 //! These servers have no lists. A list is a text, in which each value takes [`VALUE_CHARS`] characters.
 
+use std::fmt::Write as _;
+
 use plan::transactions::{List, Number, NumberOperator};
 use words::Engine;
 
@@ -12,7 +14,7 @@ use super::language::{
 use crate::transactions::values::SYLLABLES;
 
 /// The width of a value in a list: that of the smallest integer.
-pub(super) const VALUE_CHARS: usize = 20;
+const VALUE_CHARS: usize = 20;
 /// The longest message of an error that a procedure may send, in characters.
 const MESSAGE_CHARS: usize = 128;
 /// The variable with that message.
@@ -28,6 +30,17 @@ pub(super) struct Mysql;
 impl Language for Mysql {
     fn engine(&self) -> Engine {
         Engine::Mysql
+    }
+
+    fn leaves_failed_transactions_open(&self) -> bool {
+        true
+    }
+
+    fn write_list(&self, values: &[i64], text: &mut String) {
+        for value in values {
+            // Writing to a string never fails.
+            let _ = write!(text, "{value:VALUE_CHARS$}");
+        }
     }
 
     fn loop_words(&self) -> [&'static str; 2] {

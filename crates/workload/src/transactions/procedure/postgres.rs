@@ -1,6 +1,8 @@
 //! The language PL/pgSQL. A procedure that is called outside of a transaction is one itself: it commits
 //! when it ends.
 
+use std::fmt::Write as _;
+
 use engine::OUTCOME_SQLSTATE;
 use plan::transactions::{List, Number, NumberOperator};
 use words::Engine;
@@ -19,6 +21,29 @@ pub(super) struct Postgres {
 impl Language for Postgres {
     fn engine(&self) -> Engine {
         Engine::Postgres
+    }
+
+    /// The first makes `select ... into` look for a second row. The second lets the outcome of a block
+    /// through, which is a notice.
+    fn session_settings(&self) -> &'static [&'static str] {
+        &["set plpgsql.extra_warnings = 'too_many_rows'", "set client_min_messages = notice"]
+    }
+
+    fn leaves_failed_transactions_open(&self) -> bool {
+        false
+    }
+
+    /// Appends an array: `{5,-7}`.
+    fn write_list(&self, values: &[i64], text: &mut String) {
+        text.push('{');
+        for (place, value) in values.iter().enumerate() {
+            if place > 0 {
+                text.push(',');
+            }
+            // Writing to a string never fails.
+            let _ = write!(text, "{value}");
+        }
+        text.push('}');
     }
 
     fn loop_words(&self) -> [&'static str; 2] {
@@ -120,8 +145,8 @@ impl Language for Postgres {
         true
     }
 
-    /// A `select ... into` of several rows counts two: with the
-    /// [settings](super::call::Call::settings) of the session, it looks for a second row.
+    /// A `select ... into` of several rows counts two: with the settings of the session, it looks for
+    /// a second row.
     fn run(&self, sql: &Sql<'_>, _: &[String]) -> Vec<String> {
         let statement = sql.with_into();
         let keyword_bytes = statement.find(|letter: char| !letter.is_ascii_alphabetic());
