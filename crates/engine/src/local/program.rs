@@ -107,18 +107,18 @@ impl ServerPlace {
         Guarded::spawn(&spawn)
     }
 
-    /// Waits a moment. Returns true when the program has ended or the deadline has passed. Fails on
-    /// a stop request.
-    fn is_over(
-        guarded: &mut Guarded,
-        deadline: &Deadline,
-        stop: &AtomicBool,
-    ) -> Result<bool, SetupError> {
+    /// Fails on a request to stop.
+    fn check_stop(guarded: &Guarded, stop: &AtomicBool) -> Result<(), SetupError> {
         if stop.load(Ordering::Relaxed) {
             let status = "stopped on request".into();
             return Err(failure(guarded.command(), status, Vec::new(), None));
         }
-        Ok(guarded.wait(Duration::from_millis(20)).is_some() || deadline.has_passed())
+        Ok(())
+    }
+
+    /// Waits a moment. Returns true when the program has ended or the deadline has passed.
+    fn is_over(guarded: &mut Guarded, deadline: &Deadline) -> bool {
+        guarded.wait(Duration::from_millis(20)).is_some() || deadline.has_passed()
     }
 
     /// Runs a program to its end. Fails unless its exit status is 0.
@@ -152,8 +152,12 @@ impl ServerPlace {
     ) -> Result<Guarded, SetupError> {
         let mut guarded = self.spawn(program, args, input, None)?;
         let deadline = Deadline::after(self.timeout);
-        while !Self::is_over(&mut guarded, &deadline, stop)? {}
-        Ok(guarded)
+        loop {
+            Self::check_stop(&guarded, stop)?;
+            if Self::is_over(&mut guarded, &deadline) {
+                return Ok(guarded);
+            }
+        }
     }
 
     /// Returns the program to start and its arguments: the server's, or the tool that runs it.
@@ -183,6 +187,8 @@ impl ServerPlace {
         let mut last = Error::new(ErrorClass::ConnectionLost, "the server does not listen yet");
 
         loop {
+            // Before the server may answer: on a busy machine, it may be ready at the first look.
+            Self::check_stop(&guarded, stop)?;
             if self.socket().exists() {
                 match (readiness.probe)() {
                     Ok(()) => return Ok(guarded),
@@ -198,7 +204,7 @@ impl ServerPlace {
                 }
             }
 
-            if Self::is_over(&mut guarded, &deadline, stop)? {
+            if Self::is_over(&mut guarded, &deadline) {
                 break;
             }
         }
