@@ -52,9 +52,11 @@ impl Url {
         }
 
         for parameter in parameters.split('&').filter(|text| !text.is_empty()) {
-            let (name, value) = parameter
-                .split_once('=')
-                .ok_or_else(|| format!("parameter `{parameter}` has no value"))?;
+            let Some((name, value)) = parameter.split_once('=') else {
+                // Without an `@`, it may be the end of a password, too.
+                let parameter = login.map_or(String::new(), |_| format!(" `{parameter}`"));
+                return Err(format!("the parameter{parameter} has no value"));
+            };
             url.parameters.extend(decoded(name, value)?.map(|value| (name.to_string(), value)));
         }
         Ok(url)
@@ -148,6 +150,7 @@ mod tests {
             ("u:hunter2@h%00/d", "zero byte"),
             ("u:hunter2", "the port is not a number"),
             ("u:hunter2/d", "the port is not a number"),
+            ("u:12?hunter2", "the parameter has no value"),
             ("u:hun/ter2@h/d", "`%2F`"),
             ("u:12?hunter2@h/d", "`%3F`"),
             ("u:p@hunter2/x@h/d", "`@`"),
