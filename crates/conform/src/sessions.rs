@@ -1,6 +1,6 @@
 //! Checks of several sessions, and of threads.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::Context as _;
 use engine::custom::CustomSession;
@@ -99,16 +99,25 @@ pub(crate) fn fresh(place: &DatabasePlace) -> anyhow::Result<Verdict> {
 pub(crate) fn threads(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let writers = u64::from(database.capabilities().writers_max).min(THREADS);
-    let is_over = AtomicBool::new(false);
+    let writing = AtomicU64::new(writers);
 
-    let ended: anyhow::Result<()> = std::thread::scope(|scope| {
+    // Before any thread, because those that read wait for all that write.
+    let mut sessions = Vec::new();
+    for _ in 0..THREADS {
+        sessions.push(connect(&database)?);
+    }
+
+    std::thread::scope(|scope| {
         let mut handles = Vec::new();
-        for thread in 0..THREADS {
-            let mut session = connect(&database)?;
-            let is_over = &is_over;
+        for (thread, mut session) in (0..THREADS).zip(sessions) {
+            let writing = &writing;
             handles.push(scope.spawn(move || {
-                let work = if thread < writers { write_keys(&mut session, thread) } else { Ok(()) };
-                let read = work.and_then(|()| read_keys(&mut session, is_over));
+                let mut work = Ok(());
+                if thread < writers {
+                    let _end = EndOfWrites { writing };
+                    work = write_keys(&mut session, thread);
+                }
+                let read = work.and_then(|()| read_keys(&mut session, writing));
                 read.with_context(|| format!("thread {thread} of {THREADS}"))
             }));
         }
@@ -116,12 +125,10 @@ pub(crate) fn threads(place: &DatabasePlace) -> anyhow::Result<Verdict> {
         let mut first = Ok(());
         for handle in handles {
             let ended = handle.join().unwrap_or_else(|_| anyhow::bail!("a thread panicked"));
-            is_over.store(true, Relaxed);
             first = first.and(ended);
         }
         first
-    });
-    ended?;
+    })?;
 
     let mut entries = crate::model::Entries::new();
     for thread in 0..writers {
@@ -156,17 +163,28 @@ fn write_keys(session: &mut CustomSession, thread: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads keys of all threads, until another thread has ended.
-fn read_keys(session: &mut CustomSession, is_over: &AtomicBool) -> anyhow::Result<()> {
+/// Counts a thread that writes as one that has written, even if it panics.
+struct EndOfWrites<'a> {
+    /// The number of threads that still write.
+    writing: &'a AtomicU64,
+}
+
+impl Drop for EndOfWrites<'_> {
+    fn drop(&mut self) {
+        self.writing.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Reads keys of all threads, until none of them writes.
+fn read_keys(session: &mut CustomSession, writing: &AtomicU64) -> anyhow::Result<()> {
     loop {
+        let is_last = writing.load(Relaxed) == 0;
         for (key, value) in place::scanned(session, &[], Direction::Forward, 500)? {
             anyhow::ensure!(value == key.repeat(3), "the key {} has another value", shown(&key));
         }
-        if is_over.load(Relaxed) {
+        if is_last {
             return Ok(());
         }
-        // The thread that ends first is the one that is waited for first.
-        is_over.store(true, Relaxed);
     }
 }
 
