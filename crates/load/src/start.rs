@@ -143,6 +143,9 @@ impl<'a, C: Clock> StepStart<'a, C> {
             }
         }
 
+        // A thread that panics before it is ready must not keep this one waiting.
+        drop(ready);
+
         // Threads become ready in any order.
         let mut numbered: Vec<(usize, ConnectionThreads)> =
             handles.iter().filter_map(|_| ready_threads.recv().ok()).collect();
