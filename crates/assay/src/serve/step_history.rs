@@ -12,18 +12,25 @@ const RUNS_MAX: usize = 500;
 /// Returns the history of a step, over the runs with the plan and the work of this one.
 pub(super) fn step_history(index: &Index, outline: &Outline, step: &str) -> anyhow::Result<String> {
     let all = index.runs(PATIENCE)?;
-    let is_of_plan =
-        |run: &&IndexedRun| run.facts().is_some_and(|facts| facts.plan == outline.plan);
-    let mut of_plan: Vec<&IndexedRun> = all.iter().filter(is_of_plan).take(RUNS_MAX).collect();
+    let mut of_work: Vec<&IndexedRun> = Vec::new();
+    let mut other_work = 0;
+    for run in &all {
+        let Some(facts) = run.facts().filter(|facts| facts.plan == outline.plan) else {
+            continue;
+        };
 
-    // A step of other work has the same name and other figures.
-    let count = of_plan.len();
-    of_plan.retain(|run| run.facts().is_some_and(|facts| facts.work.is_same_as(&outline.work)));
-    let other_work = count - of_plan.len();
-    of_plan.reverse();
+        // A step of other work has the same name and other figures.
+        if facts.work.is_same_as(&outline.work) {
+            of_work.push(run);
+        } else {
+            other_work += 1;
+        }
+    }
+    of_work.truncate(RUNS_MAX);
+    of_work.reverse();
 
     let (mut runs, mut names) = (Vec::new(), Vec::new());
-    for run in &of_plan {
+    for run in &of_work {
         if let Some(results) = run.known_results() {
             runs.push(results.summary.of_step(step));
             names.push(run.name.clone());
@@ -39,6 +46,6 @@ pub(super) fn step_history(index: &Index, outline: &Outline, step: &str) -> anyh
         error_rate: options.levels.error_rate,
         effect: options.levels.effect,
     };
-    let unread = of_plan.iter().filter(|run| run.results.is_none()).count();
+    let unread = of_work.iter().filter(|run| run.results.is_none()).count();
     Ok(step_page(&view, &ServedStep { step, plan: &outline.plan, other_work, unread }))
 }
