@@ -66,12 +66,16 @@ fn report(cx: &mut Context<'_>, variants: &[Variant], step: &str, place: Place) 
 
     let is_known = variants.iter().any(|variant| names(variant).iter().any(|name| name == step));
 
-    let measurable: Vec<String> = variants
-        .iter()
-        .flat_map(|variant| names(variant).into_iter().map(move |name| (variant, name)))
-        .filter(|(variant, name)| variant_with(variant, name).is_some())
-        .map(|(_, name)| code(&name))
-        .collect();
+    let mut measurable: Vec<String> = Vec::new();
+    for variant in variants {
+        for name in names(variant) {
+            let name_in_code = code(&name);
+            // Variants may have the same steps.
+            if variant_with(variant, &name).is_some() && !measurable.contains(&name_in_code) {
+                measurable.push(name_in_code);
+            }
+        }
+    }
 
     let label = if is_known {
         "it is part of the load, or comes right after it"
