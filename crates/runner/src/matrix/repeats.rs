@@ -1,7 +1,7 @@
 //! Repeats that are added to the cells of a run.
 
 use plan::Plan;
-use record::CellRef;
+use record::{CellKey, CellRef};
 use words::CellKind;
 
 use super::only::CellFilters;
@@ -39,7 +39,7 @@ pub fn add_repeats(
     }
 
     let mut new = references(plan);
-    new.retain(|cell| more.has(cell, cells));
+    new.retain(|cell| more.adds(cell, cells));
 
     // Filters may select cells that are only added now.
     let all: Vec<CellRef> = cells.iter().chain(&new).cloned().collect();
@@ -53,36 +53,49 @@ pub fn add_repeats(
 
 impl MoreRepeats {
     /// Returns true if a cell of the plan is to be added to the `known` ones of the run.
-    fn has(self, new: &CellRef, known: &[CellRef]) -> bool {
+    fn adds(self, new: &CellRef, known: &[CellRef]) -> bool {
         let repeats = known.iter().filter(|cell| cell.key.is_repeat_of(&new.key));
         let numbers: Vec<u32> = repeats.map(|cell| cell.key.repeat).collect();
+
         match new.key.kind {
-            CellKind::Measured => {}
-            // The rate of a run stays as it is; a run that only counted work has none.
+            CellKind::Measured => {
+                let last = numbers.iter().max().copied();
+                if last.is_none() && !is_only_counted(&new.key, known) {
+                    return false;
+                }
+                let first = last.map_or(1, |last| last + 1);
+                let missing = self.repeats.saturating_sub(numbers.len() as u32);
+                (first..first + missing).contains(&new.key.repeat)
+            }
+            // The rate of a run stays as it is.
             CellKind::Unlimited => {
-                let is_of_load = |cell: &CellRef| {
+                let is_needed = self.repeats > 0 || self.is_profiled;
+                let is_of_load = known.iter().any(|cell| {
                     cell.key.target == new.key.target && cell.key.clients == new.key.clients
-                };
-                return self.repeats > 0 && numbers.is_empty() && known.iter().any(is_of_load);
+                });
+                let is_of_run = is_of_load || is_only_counted(&new.key, known);
+                is_needed && numbers.is_empty() && is_of_run
             }
             // One profile shows where the time goes: cells that have one get no other.
             CellKind::Profiled => {
-                let is_of_run = known.iter().any(|cell| cell.key.is_same_work_as(&new.key));
-                return self.is_profiled && numbers.is_empty() && is_of_run;
+                let is_of_load = known.iter().any(|cell| cell.key.is_same_work_as(&new.key));
+                let is_of_run = is_of_load || is_only_counted(&new.key, known);
+                self.is_profiled && numbers.is_empty() && is_of_run
             }
             CellKind::Exact => {
                 // Their number of clients is their own, whatever the run's.
                 let is_of_run = known.iter().any(|cell| cell.key.target == new.key.target);
-                return self.is_exact && !numbers.contains(&new.key.repeat) && is_of_run;
+                self.is_exact && !numbers.contains(&new.key.repeat) && is_of_run
             }
         }
-
-        let missing = self.repeats.saturating_sub(numbers.len() as u32);
-        match numbers.iter().max() {
-            Some(last) => (last + 1..=last + missing).contains(&new.key.repeat),
-            None => false,
-        }
     }
+}
+
+/// Returns true if a run has only counted work, that of a cell's target included. It gets all loads of
+/// the plan: exact cells have a number of clients of their own.
+fn is_only_counted(new: &CellKey, known: &[CellRef]) -> bool {
+    let has_target = known.iter().any(|cell| cell.key.target == new.target);
+    has_target && known.iter().all(|cell| cell.key.kind == CellKind::Exact)
 }
 
 /// Raises the plan's repeats to those that were added to its run.
@@ -106,6 +119,11 @@ mod tests {
     const MATRIX: &str = "clients = [1, 8]\nrepeats = 2\n[workload.insert]\n[build.a]\nsqlite = \"bundled\"\n\
                           [config.sqlite.x]\n[config.sqlite.y]\n";
 
+    /// A plan that only counts work, of a test at a share of its highest rate.
+    const COUNTED: &str = "clients = [2, 8]\nrepeats = 0\n[exact]\nrepeats = 2\n[workload.transactions]\nuse = \"tpcb\"\n\
+                           rate = \"70% of max\"\n[build.a]\nsqlite = \"bundled\"\n\
+                           [config.sqlite.x]\n[config.sqlite.y]\n";
+
     /// Returns the names of the cells of a run of [`MATRIX`] that began with those that `began`
     /// says, after repeats were added.
     fn more_repeats(
@@ -113,24 +131,26 @@ mod tests {
         repeats: u32,
         filters: &[&str],
     ) -> Result<Vec<String>, String> {
-        more_cells(began, MoreRepeats { repeats, is_profiled: false, is_exact: false }, filters)
+        let more = MoreRepeats { repeats, is_profiled: false, is_exact: false };
+        more_cells(MATRIX, began, more, filters)
     }
 
-    /// Returns the same after these were added.
+    /// Returns the same of a run of the plan `text`, after these were added.
     fn more_cells(
+        text: &str,
         began: impl Fn(&CellRef) -> bool,
         more: MoreRepeats,
         filters: &[&str],
     ) -> Result<Vec<String>, String> {
-        let mut plan = plan::parse("p.toml", MATRIX, &[]).unwrap().0;
+        let mut plan = plan::parse("p.toml", text, &[]).unwrap().0;
         let mut cells = references(&plan);
         cells.retain(began);
         let before = cells.clone();
         let filters: Vec<String> = filters.iter().map(|&filter| filter.to_owned()).collect();
         add_repeats(&mut plan, &mut cells, more, &filters).map_err(|error| error.to_string())?;
         assert_eq!(cells[..before.len()], before);
-        // Whoever goes on later knows them by the cells alone.
-        let mut later = plan::parse("p.toml", MATRIX, &[]).unwrap().0;
+        // Whoever continues later knows them by the cells alone.
+        let mut later = plan::parse("p.toml", text, &[]).unwrap().0;
         raise_repeats(&mut later, &cells);
         assert!(numbered(&later, &cells).is_ok());
         let new = cells[before.len()..].iter();
@@ -170,10 +190,31 @@ mod tests {
     #[test]
     fn each_target_gets_as_many_exact_cells_as_a_plan_has_by_default() {
         let more = MoreRepeats { repeats: 0, is_profiled: false, is_exact: true };
-        let added = more_cells(|_| true, more, &["a.x"]).unwrap();
+        let added = more_cells(MATRIX, |_| true, more, &["a.x"]).unwrap();
         assert_eq!(added, ["a.x/c1/x1", "a.x/c1/x2", "a.x/c1/x3"]);
         assert_eq!(added.len(), plan::EXACT_REPEATS as usize);
-        let first_ones = more_cells(|_| true, more, &["*/*/x1"]).unwrap();
+        let first_ones = more_cells(MATRIX, |_| true, more, &["*/*/x1"]).unwrap();
         assert_eq!(first_ones, ["a.x/c1/x1", "a.y/c1/x1"]);
+    }
+
+    #[test]
+    fn a_run_that_only_counted_work_gets_all_loads_of_its_targets() {
+        let more = MoreRepeats { repeats: 2, is_profiled: false, is_exact: false };
+        let began = |cell: &CellRef| cell.key.target == "a.x";
+        let mut added = more_cells(COUNTED, began, more, &[]).unwrap();
+        added.sort_unstable();
+        let rates = ["a.x/c2/u1", "a.x/c8/u1"];
+        let repeats = ["a.x/c2/r1", "a.x/c2/r2", "a.x/c8/r1", "a.x/c8/r2"];
+        let mut expected = [&rates[..], &repeats].concat();
+        expected.sort_unstable();
+        assert_eq!(added, expected);
+
+        let profiled = MoreRepeats { repeats: 0, is_profiled: true, is_exact: false };
+        let mut added = more_cells(COUNTED, began, profiled, &["*/c8/*"]).unwrap();
+        added.sort_unstable();
+        assert_eq!(added, ["a.x/c8/p1", "a.x/c8/u1"]);
+
+        let counted = MoreRepeats { repeats: 0, is_profiled: false, is_exact: true };
+        assert!(more_cells(COUNTED, began, counted, &["*/*/u1"]).is_err());
     }
 }
