@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use rustix::process::Signal;
+
 use super::{ROCKSDB, cell, plan, recorded_steps};
-use crate::place::{POSTGRES, Place, SQLITE, entries};
+use crate::place::{POSTGRES, Place, SQLITE, entries, eventually};
 use crate::show_json::Shown;
 use crate::{postgres_is_here_or_test_is_skipped, rocksdb_or_test_is_skipped};
 
-/// Asserts that one target of each repeat loads, and that both go on with copies of that load. Returns
-/// the run.
+/// Asserts that one target of each repeat loads, and that both continue with copies of that load.
+/// Returns the run.
 fn one_load_for_each_repeat(
     place: &Place,
     targets: &str,
@@ -95,11 +97,23 @@ fn repeats_that_a_growing_run_adds_load_before_they_are_copied() {
     let place = Place::new();
     let targets = "[build.old]\nsqlite = \"bundled\"\n[build.new]\nsqlite = \"bundled\"\n[[target]]\n\
          builds = [\"old\"]\n[[target]]\nbuilds = [\"new\"]\nload-with = \"old.default\"\n";
-    let growing = plan("\"repeat\"", targets)
-        .replace("repeats = 2", "repeats = \"until decided\"\ntime = \"12s\"\nturns = \"20ms\"");
-    let run = place.run(&growing, &[]).expect_code(0).run_directory();
-    let repeats = entries(&run.join("cells/old.default/c1"));
-    assert!(repeats.len() > 2, "{repeats:?}");
+    // Nothing rules out a change as small as this.
+    let growing = "repeats = \"until decided\"\neffect = 0.001\ntime = \"1h\"\nturns = \"20ms\"";
+    let growing = plan("\"repeat\"", targets).replace("repeats = 2", growing);
+    let mut running = place.spawn_run(&growing, &[]);
+
+    // An added repeat that fails ends the run.
+    for repeat in ["r2", "r3", "r4"] {
+        eventually(&format!("repeat {repeat} begins"), || {
+            running.must_run(repeat);
+            let runs = entries(&place.join("results"));
+            runs.iter().any(|run| run.join("cells/old.default/c1").join(repeat).is_dir())
+        });
+    }
+    running.signal(Signal::INT);
+    running.wait().expect_code(130);
+    let steps = recorded_steps(&place.only_run(), "new.default-from-old.default", 3);
+    assert!(!steps.is_empty());
 }
 
 #[test]
