@@ -51,10 +51,12 @@ pub fn explain(understood: &Understood) -> String {
     if ignored > 0 {
         let _ = writeln!(text, "the campaign ignores {}", words::counted(ignored, "file"));
     }
+    let step_count = understood.step_count();
     let _ = writeln!(
         text,
-        "{} have results, from {}",
-        words::counted(understood.step_count(), "step"),
+        "{} {} results, from {}",
+        words::counted(step_count, "step"),
+        if step_count == 1 { "has" } else { "have" },
         words::counted(understood.files.len(), "file")
     );
     text

@@ -110,7 +110,7 @@ fn walk_folder(
     visit: &mut Visit<'_>,
 ) -> Result<(), WalkError> {
     if depth > DEPTH_MAX {
-        return Err(WalkError::Limit(format!("`{shown}` has more than {DEPTH_MAX} folders")));
+        return Err(WalkError::Limit(format!("`{shown}` has more than {DEPTH_MAX} directories")));
     }
 
     let mut names = Vec::new();

@@ -97,7 +97,7 @@ impl HammerdbReader {
                 _ => continue,
             };
             let Some((ms, "ms")) = with_unit(pair[1]) else {
-                let text = format!("`{}` is no time in ms", pair[1]);
+                let text = format!("`{}` is not a time in ms", pair[1]);
                 return Err(Refusal::at(line.number, text));
             };
             let times = self.times_us.entry(procedure.clone()).or_default();

@@ -7,7 +7,9 @@ mod wrap;
 use record::{OpRole, StepKind};
 
 use super::reading::{Facts, FileContents, FormatReader, Second, StepResult};
-use crate::text::{Doubt, Line, Refusal, count, header_columns, measure, seconds_to_ns, with_unit};
+use crate::text::{
+    Doubt, Line, Refusal, before_unit, count, header_columns, measure, seconds_to_ns, with_unit,
+};
 use index_times::{IndexTime, index_time};
 use wrap::Growing;
 
@@ -103,7 +105,7 @@ impl IibenchReader {
         let time_ns = seconds_to_ns(time, "t_sec", number)?;
         let second = u32::try_from(time_ns.saturating_sub(1) / 1_000_000_000).unwrap_or(0);
         if self.last_second.is_some_and(|last| second < last) {
-            let text = "the time goes back, so the file has two runs; each needs its own";
+            let text = "the time jumps backward, so the file has two runs; each needs its own";
             return Err(Refusal::at(number, text));
         }
         self.last_second = Some(second);
@@ -174,14 +176,11 @@ impl IibenchReader {
                 "a second `Totals:`; each run needs its own file",
             ));
         }
-        let part = |unit: &str| {
-            rest.split(',').find_map(|part| part.trim().strip_suffix(unit).map(str::trim))
-        };
         let missing = || Refusal::at(line.number, "`Totals:` lacks `secs` or `rows`");
-        let seconds = measure(part("secs").ok_or_else(missing)?, "secs", line.number)?;
+        let seconds = measure(before_unit(rest, "secs").ok_or_else(missing)?, "secs", line.number)?;
         seconds_to_ns(seconds, "secs", line.number)?;
-        let rows = count(part(" rows").ok_or_else(missing)?, "rows", line.number)?;
-        self.printed_rate = part("rows/sec").and_then(|rate| rate.parse().ok());
+        let rows = count(before_unit(rest, " rows").ok_or_else(missing)?, "rows", line.number)?;
+        self.printed_rate = before_unit(rest, "rows/sec").and_then(|rate| rate.parse().ok());
         self.totals = Some(Totals { seconds, rows, line: line.number });
         Ok(())
     }
@@ -248,7 +247,7 @@ impl IibenchReader {
         let odd = self.printed_rate.filter(|printed| (printed - rate).abs() > 0.01 * rate + 1.0);
         if let Some(printed) = odd {
             let text = format!(
-                "{rows} rows in {seconds} s are {rate:.1} rows/s, not {printed}; the count is taken"
+                "{rows} rows in {seconds} s are {rate:.1} rows/s, not {printed}; Assay uses the count"
             );
             self.doubts.push(Doubt::at("import::rate", line, text));
         }

@@ -160,7 +160,7 @@ impl IostatReader {
         let reports = self.reports.max(1);
         let of_device = self.devices.entry(name.to_owned()).or_default();
         if of_device.len() >= reports {
-            return Err(Refusal::at(line.number, format!("`{name}` is twice in a report")));
+            return Err(Refusal::at(line.number, format!("`{name}` appears twice in a report")));
         }
         of_device.resize(reports - 1, None);
         of_device.push(Some(rates));
@@ -290,7 +290,7 @@ impl FormatReader for IostatReader {
             return Err(Refusal::at(line.number, "JSON of iostat is not read; use its text"));
         } else if date_of(text.split(' ').next().unwrap_or("")).is_none() {
             let first: String = text.chars().take(40).collect();
-            return Err(Refusal::at(line.number, format!("`{first}` is no line of iostat")));
+            return Err(Refusal::at(line.number, format!("`{first}` is not a line of iostat")));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use record::{Counter, OpRole, StepKind};
 
 use super::reading::{Facts, FileContents, FormatReader, Second, StepResult};
-use crate::text::{Doubt, Line, Refusal, count, measure, seconds_to_ns};
+use crate::text::{Doubt, Line, Refusal, before_unit, count, measure, seconds_to_ns};
 
 /// The kind of operation.
 pub(crate) const TRANSACTION: &str = "transaction";
@@ -40,15 +40,17 @@ struct Progress {
 
 impl PgbenchReader {
     fn progress(&mut self, line: &Line<'_>, rest: &str) -> Result<(), Refusal> {
-        let part = |unit: &str| {
-            rest.split(',').find_map(|part| part.trim().strip_suffix(unit).map(str::trim))
-        };
-        let (Some(at), Some(rate)) = (part(" s"), part(" tps")) else {
+        let (Some(time_text), Some(rate_text)) =
+            (before_unit(rest, " s"), before_unit(rest, " tps"))
+        else {
             return Ok(());
         };
-        let at_s = measure(at, "the time of progress", line.number)?;
+
+        let at_s = measure(time_text, "the time of progress", line.number)?;
+        // With `--progress-timestamp`, it is the time since 1970, longer than any step.
         seconds_to_ns(at_s % 1e6, "the time of progress", line.number)?;
-        let rate = measure(rate, "tps", line.number)?;
+        let rate = measure(rate_text, "tps", line.number)?;
+
         self.progress.push(Progress { at_s, rate });
         Ok(())
     }
@@ -111,7 +113,7 @@ impl PgbenchReader {
         let seconds = match self.duration_s {
             Some(duration) if (by_rate / duration - 1.0).abs() > RATE_ERROR_MAX => {
                 let text = format!(
-                    "{processed} transactions in {duration} s are {:.1} per second, not {rate}; the count is taken",
+                    "{processed} transactions in {duration} s are {:.1} per second, not {rate}; Assay uses the count",
                     processed as f64 / duration
                 );
                 self.doubts.push(Doubt::at("import::rate", rate_line, text));

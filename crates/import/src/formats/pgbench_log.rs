@@ -62,7 +62,7 @@ impl PgbenchLogReader {
         let epoch_s = count(words[4], "the time", number)? as i64;
         let epoch_us = count(words[5], "the microseconds", number)? as i64;
         if !EPOCH.contains(&epoch_s) || epoch_us >= 1_000_000 {
-            let text = format!("`{} {}` is no time", words[4], words[5]);
+            let text = format!("`{} {}` is not a time", words[4], words[5]);
             return Err(Refusal::at(number, text));
         }
         let first = self.seconds.keys().next().map_or(epoch_s, |(second, _)| *second);
@@ -221,7 +221,10 @@ impl FormatReader for PgbenchAggregateReader {
         let start_s = count(words[0], "the start", number)? as i64;
         let first = self.intervals.first().map_or(start_s, |first| first.start_s);
         if !EPOCH.contains(&start_s) || !(0..=SECONDS_MAX).contains(&(start_s - first)) {
-            return Err(Refusal::at(number, format!("`{}` is no time after the first", words[0])));
+            return Err(Refusal::at(
+                number,
+                format!("`{}` is not a time after the first", words[0]),
+            ));
         }
         let transactions = count(words[1], "the transactions", number)?;
         let sum_us = measure(words[2], "the sum of times", number)?;

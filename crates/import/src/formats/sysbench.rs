@@ -130,7 +130,7 @@ impl SysbenchReader {
         } else if let Some(text) = line.after("time elapsed:").or(line.after("total time:")) {
             let seconds = with_unit(text).filter(|(_, unit)| *unit == "s" || unit.is_empty());
             let (seconds, _) =
-                seconds.ok_or_else(|| Refusal::at(number, "the time has no unit of seconds"))?;
+                seconds.ok_or_else(|| Refusal::at(number, "the time is not in seconds"))?;
             self.elapsed = Some((seconds_to_ns(seconds, "the time", number)?, number));
         } else if let Some(text) = line.after("ignored errors:") {
             self.retried = counted(text, "ignored errors", number)?.count;
@@ -196,7 +196,7 @@ impl SysbenchReader {
             UNITS.iter().any(|unit| is_near(printed * unit, rate) || is_near(printed, rate * unit));
         let code = if is_unit { "import::unit" } else { "import::rate" };
         let text = format!(
-            "{what} are {} in {seconds} s, which is {rate:.2} per second and not {printed}; the count is taken",
+            "{what} are {} in {seconds} s, which is {rate:.2} per second and not {printed}; Assay uses the count",
             counted.count
         );
         self.doubts.push(Doubt::at(code, counted.line, text));
@@ -207,6 +207,18 @@ impl SysbenchReader {
         let time = |name: &str| self.times_ms.get(name).map(|(value, _)| *value);
         let least = time("min").unwrap_or(0.0);
         let most = time("max").unwrap_or(f64::INFINITY);
+        if least > most {
+            let line = self.times_ms.get("min").map_or(0, |(_, line)| *line);
+            let text = format!("the least time of {least} ms is above the longest of {most} ms");
+            self.doubts.push(Doubt::at(
+                "import::swapped",
+                line,
+                format!("{text}; all times but the mean are left out"),
+            ));
+            self.times_ms.retain(|name, _| name == "avg");
+            return;
+        }
+
         // Values have two decimals, and a percentile is the upper end of its bucket.
         let low = least * 0.97 - 0.01;
         let high = most * 1.03 + 0.02;
@@ -218,17 +230,6 @@ impl SysbenchReader {
             .map(|(name, (_, line))| (name.clone(), *line))
             .collect();
 
-        if least > most {
-            let line = self.times_ms.get("min").map_or(0, |(_, line)| *line);
-            let text = format!("the least time of {least} ms is above the longest of {most} ms");
-            self.doubts.push(Doubt::at(
-                "import::swapped",
-                line,
-                format!("{text}; both are left out"),
-            ));
-            self.times_ms.retain(|name, _| name == "avg");
-            return;
-        }
         for (name, line) in odd {
             let text = format!("`{name}` is outside of `min` and `max`, and is left out");
             self.doubts.push(Doubt::at("import::swapped", line, text));

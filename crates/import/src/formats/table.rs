@@ -157,6 +157,20 @@ fn is_label(column: &str) -> bool {
     labels.iter().any(|columns| columns.contains(&column))
 }
 
+/// Returns the value of a cell; that of a size is in GB.
+fn in_gb(cell: &str, column: &str, line: u64) -> Result<f64, Refusal> {
+    let unit = with_unit(cell).map_or("", |(_, unit)| unit);
+    let unit_factor = match unit {
+        "TB" => 1024.0,
+        "MB" => 1.0 / 1024.0,
+        "KB" => 1.0 / 1024.0 / 1024.0,
+        _ => 1.0,
+    };
+
+    let number = cell.strip_suffix(unit).unwrap_or(cell);
+    Ok(measure(number, column, line)? * unit_factor)
+}
+
 /// Adds the value of a column.
 fn add_value(
     outcome: &mut StepResult,
@@ -165,16 +179,7 @@ fn add_value(
     is_db_bench: bool,
     line: u64,
 ) -> Result<(), Refusal> {
-    let unit = with_unit(cell).map_or("", |(_, unit)| unit);
-    let factor = match unit {
-        "" | "GB" | "GB," => 1.0,
-        "TB" => 1024.0,
-        "MB" => 1.0 / 1024.0,
-        "KB" => 1.0 / 1024.0 / 1024.0,
-        _ => 1.0,
-    };
-    let number = cell.strip_suffix(unit).unwrap_or(cell);
-    let value = measure(number, name, line)? * factor;
+    let value = in_gb(cell, name, line)?;
 
     if is_db_bench {
         if name == "ops_sec" {
@@ -197,9 +202,10 @@ fn add_value(
         outcome.metrics.insert("qps".to_owned(), value);
     }
     let alias = ALIASES.iter().find(|(column, ..)| *column == name);
-    let (metric, factor) = alias.map_or((name, 1.0), |(_, metric, factor)| (*metric, *factor));
+    let (metric, alias_factor) =
+        alias.map_or((name, 1.0), |(_, metric, factor)| (*metric, *factor));
     if METRICS.iter().any(|known| known.name == metric) {
-        outcome.metrics.insert(metric.to_owned(), value * factor);
+        outcome.metrics.insert(metric.to_owned(), value * alias_factor);
     } else {
         outcome.counters.push(Counter::gauge(name, value));
     }

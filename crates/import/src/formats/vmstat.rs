@@ -159,7 +159,7 @@ impl FormatReader for VmstatReader {
             self.doubts.push(Doubt::at("import::since-boot", line, text));
         }
         if self.header_rows > 1 {
-            let text = format!("{} header rows are no samples", self.header_rows);
+            let text = format!("{} header rows are not samples", self.header_rows);
             self.doubts.push(Doubt::of_file("import::header-rows", text));
         }
 

@@ -10,6 +10,35 @@ const DECIMALS: usize = 2;
 const LABEL_IS_A_COLUMN: &str =
     "the row has its test's name as a further column, so the last value is absolute";
 
+/// The values of which a cell is the ratio.
+#[derive(Clone, Copy)]
+struct Terms<'a> {
+    value: &'a str,
+    base: &'a str,
+}
+
+impl<'a> Terms<'a> {
+    /// Returns the values of two rows in a column; `None` if there is no such row or column.
+    fn in_column(row: Option<&'a Row>, base: Option<&'a Row>, column: usize) -> Option<Self> {
+        Some(Self { value: row?.cells.get(column)?, base: base?.cells.get(column)? })
+    }
+}
+
+/// Returns a cell that is the ratio of two values; if there are none, `missing` is the reason.
+fn ratio_cell(
+    place: String,
+    printed: &str,
+    terms: Option<Terms<'_>>,
+    decimals: usize,
+    missing: &str,
+) -> Cell {
+    let computed = match terms {
+        Some(Terms { value, base }) => ratio(value, base, decimals),
+        None => Err(missing.to_owned()),
+    };
+    Cell::new(place, printed, computed)
+}
+
 fn decimals(table: &Table<'_>) -> usize {
     table.with("decimals").and_then(|text| text.parse().ok()).unwrap_or(DECIMALS).min(9)
 }
@@ -54,15 +83,14 @@ pub fn ratios(table: &Table<'_>) -> Vec<Cell> {
 fn by_column(sources: &[Block], row: &Row, decimals: usize) -> Vec<Cell> {
     let mut rows = sources.iter().flat_map(|block| &block.rows);
     let found = rows.find(|source| source.label == row.label);
+
     let mut cells = Vec::new();
     for (column, printed) in row.cells.iter().enumerate() {
         let place = format!("{}, column {}", row.label, column + 1);
-        let values = found.and_then(|row| Some((row.cells.get(column + 1)?, row.cells.first()?)));
-        let computed = match values {
-            Some((value, base)) => ratio(value, base, decimals),
-            None => Err("there is no such row".to_owned()),
-        };
-        cells.push(Cell::new(place, printed, computed));
+        let terms = found.and_then(|source| {
+            Some(Terms { value: source.cells.get(column + 1)?, base: source.cells.first()? })
+        });
+        cells.push(ratio_cell(place, printed, terms, decimals, "there is no such row"));
     }
     cells
 }
@@ -76,29 +104,17 @@ fn by_row(sources: &[Block], block: &Block, row: &Row, decimals: usize) -> Vec<C
         let at = block.rows.iter().position(|known| known == row)?;
         named.or_else(|| source.rows.get(at + 1))
     });
+    let last_rate = found.and_then(|known| known.cells.iter().rev().find(|cell| is_rate(cell)));
 
     let mut cells = Vec::new();
     for (column, printed) in row.cells.iter().enumerate() {
         let place = format!("{} {}, column {}", block.name, row.label, column + 1);
-        let values = found.zip(base);
-        let values =
-            values.and_then(|(row, base)| Some((row.cells.get(column)?, base.cells.get(column)?)));
-        let cell = match values {
-            Some((value, base)) => {
-                let computed = ratio(value, base, decimals);
-                Cell::new(place, printed, computed)
-            }
-            None => {
-                let last = found.and_then(|row| row.cells.iter().rev().find(|c| is_rate(c)));
-                let reason = Err("there is no such column".to_owned());
-                let cell = Cell::new(place, printed, reason);
-                match last {
-                    Some(last) => cell.with_quirk(last.clone(), LABEL_IS_A_COLUMN),
-                    None => cell,
-                }
-            }
-        };
-        cells.push(cell);
+        let terms = Terms::in_column(found, base, column);
+        let cell = ratio_cell(place, printed, terms, decimals, "there is no such column");
+        cells.push(match last_rate {
+            Some(last) if terms.is_none() => cell.with_quirk(last.clone(), LABEL_IS_A_COLUMN),
+            _ => cell,
+        });
     }
     cells
 }
@@ -148,14 +164,8 @@ pub fn cost_table(table: &Table<'_>) -> Vec<Cell> {
                 .and_then(|absolute| absolute.rows.iter().find(|known| known.label == row.label));
             for (column, printed) in row.cells.iter().enumerate() {
                 let place = format!("{} {}, column {}", block.name, row.label, column + 1);
-                let values = found.zip(base).and_then(|(row, base)| {
-                    Some((row.cells.get(column)?, base.cells.get(column)?))
-                });
-                let computed = match values {
-                    Some((value, base)) => ratio(value, base, DECIMALS),
-                    None => Err("there is no such row".to_owned()),
-                };
-                cells.push(Cell::new(place, printed, computed));
+                let terms = Terms::in_column(found, base, column);
+                cells.push(ratio_cell(place, printed, terms, DECIMALS, "there is no such row"));
             }
         }
     }
@@ -222,30 +232,29 @@ pub fn metric_ratios(table: &Table<'_>) -> Vec<Cell> {
 
     let mut cells = Vec::new();
     for (block, source) in blocks.iter().zip(&sources) {
-        let mut base: Option<&Row> = None;
-        let mut rows = block.rows.iter();
+        let mut first_of_group: Option<&Row> = None;
+        let mut rows = block.rows.iter().peekable();
         for row in &source.rows {
             if row.label == "-" {
-                base = None;
-                // Relative tables have the same separators.
-                rows.next().filter(|row| row.label == "-");
+                first_of_group = None;
+                // Relative tables may have the same separators.
+                rows.next_if(|row| row.label == "-");
                 continue;
             }
-            let Some(base) = base else {
-                base = Some(row);
+            let Some(base) = first_of_group else {
+                first_of_group = Some(row);
                 continue;
             };
             let Some(printed) = rows.next() else {
                 continue;
             };
+
+            let of_same_target = (row.label == printed.label).then_some(row);
             for (column, cell) in printed.cells.iter().enumerate() {
                 let place = format!("{} {}, column {}", block.name, printed.label, column + 1);
-                let values = row.cells.get(column).zip(base.cells.get(column));
-                let computed = match values {
-                    Some((value, base)) if row.label == printed.label => ratio(value, base, 2),
-                    _ => Err("the rows are of other targets".to_owned()),
-                };
-                cells.push(Cell::new(place, cell, computed));
+                let terms = Terms::in_column(of_same_target, Some(base), column);
+                let missing = "the rows are of other targets";
+                cells.push(ratio_cell(place, cell, terms, DECIMALS, missing));
             }
         }
     }
@@ -264,17 +273,13 @@ pub fn value_ratios(table: &Table<'_>) -> Vec<Cell> {
     }
 
     let sources = grid::csv(source);
-    let base = sources.first().and_then(|row| row.cells.first());
     let mut cells = Vec::new();
     for row in grid::csv(table.text) {
         let found = sources.iter().find(|source| source.label == row.label);
-        let values = found.and_then(|row| row.cells.first()).zip(base);
-        let computed = match values {
-            Some((value, base)) => ratio(value, base, decimals(table)),
-            None => Err("there is no such target".to_owned()),
-        };
+        let terms = Terms::in_column(found, sources.first(), 0);
         let printed = row.cells.first().map_or("", String::as_str);
-        cells.push(Cell::new(row.label.clone(), printed, computed));
+        let missing = "there is no such target";
+        cells.push(ratio_cell(row.label.clone(), printed, terms, decimals(table), missing));
     }
     cells
 }
@@ -307,13 +312,10 @@ fn report_ratios(table: &Table<'_>, source: &str) -> Vec<Cell> {
         let of_test: Vec<&String> =
             rates.iter().filter(|(test, _)| *test == row.label).map(|(_, rate)| rate).collect();
         for (column, printed) in row.cells.iter().enumerate() {
-            let values = of_test.get(column).zip(of_test.first());
-            let computed = match values {
-                Some((value, base)) => ratio(value, base, 2),
-                None => Err("there is no such version".to_owned()),
-            };
             let place = format!("{}, column {}", row.label, column + 1);
-            cells.push(Cell::new(place, printed, computed));
+            let values = of_test.get(column).zip(of_test.first());
+            let terms = values.map(|(value, base)| Terms { value, base });
+            cells.push(ratio_cell(place, printed, terms, DECIMALS, "there is no such version"));
         }
     }
     cells

@@ -91,7 +91,7 @@ pub fn ratio(value: &str, base: &str, decimals: usize) -> Result<String, String>
     if value == "NA" || base == "NA" {
         return Ok("NA".to_owned());
     }
-    let number = |text: &str| text.parse::<f64>().map_err(|_| format!("`{text}` is no number"));
+    let number = |text: &str| text.parse::<f64>().map_err(|_| format!("`{text}` is not a number"));
     let (value, base) = (number(value)?, number(base)?);
     Ok(match (value == 0.0, base == 0.0) {
         (true, true) => "1".to_owned(),

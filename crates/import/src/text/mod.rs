@@ -5,5 +5,7 @@ mod number;
 mod problem;
 
 pub(crate) use lines::{Line, Lines};
-pub(crate) use number::{count, header_columns, measure, seconds_to_ns, share, with_unit};
+pub(crate) use number::{
+    before_unit, count, header_columns, measure, seconds_to_ns, share, with_unit,
+};
 pub use problem::{Doubt, Refusal};

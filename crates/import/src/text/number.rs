@@ -35,7 +35,7 @@ pub(crate) fn seconds_to_ns(seconds: f64, what: &str, line: u64) -> Result<u64, 
     if !(0.0..SECONDS_MAX).contains(&seconds) {
         return Err(Refusal::at(
             line,
-            format!("{what} is {seconds} s, which is no time of a step"),
+            format!("{what} is {seconds} s, which is not a time of a step"),
         ));
     }
     Ok((seconds * 1e9).round() as u64)
@@ -48,6 +48,12 @@ pub(crate) fn with_unit(text: &str) -> Option<(f64, &str)> {
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
     let number = number.parse::<f64>().ok().filter(|number| *number < NUMBER_MAX)?;
     Some((number, unit.trim()))
+}
+
+/// Returns what the first part with this unit has before it, of a line whose parts commas separate:
+/// `28.0` for `secs` in `28.0 secs, 2000000 rows`.
+pub(crate) fn before_unit<'a>(line: &'a str, unit: &str) -> Option<&'a str> {
+    line.split(',').find_map(|part| part.trim().strip_suffix(unit).map(str::trim))
 }
 
 /// Returns the positions of columns in a header; `None` if it lacks one.

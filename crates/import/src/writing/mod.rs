@@ -39,8 +39,8 @@ pub enum WriteError {
     /// No file has results.
     #[error("no file of the campaign has results")]
     Nothing,
-    /// A date is no date.
-    #[error("`{0}` is no date, such as `2025-03-18`")]
+    /// A date is not a date.
+    #[error("`{0}` is not a date, such as `2025-03-18`")]
     Date(String),
     /// There is something already.
     #[error("`{0}` exists already")]

@@ -27,7 +27,7 @@ impl Growing {
     /// The count falls, and not as one of 32 bits does.
     pub fn next(&mut self, text: &str, name: &'static str, line: u64) -> Result<u64, Refusal> {
         self.name = name;
-        let no_count = || Refusal::at(line, format!("{name} is no count"));
+        let no_count = || Refusal::at(line, format!("{name} is not a count"));
         let value = text.parse::<i64>().ok().filter(|value| value.unsigned_abs() < 1 << 60);
         let value = value.ok_or_else(no_count)?;
         let last = self.last.replace(value).unwrap_or(0);
