@@ -351,10 +351,11 @@ fn fetch_packages(
     debian.unpack(&artifacts, root)?;
 
     let place = inspect::find(root).ok_or_else(|| {
-        BuildError::new(
-                        format!("the packages {} contain no database server or library", packages.join(", ")),
-            "add the package of the server, such as `postgresql-17`, `mariadb-server`, `mysql-server-core` or `libsqlite3-0`",
-        )
+        let packages_text = packages.join(", ");
+        let what = format!("the packages {packages_text} contain no database server or library");
+        let help = "add the package of the server, such as `postgresql-17`, `mariadb-server`, `mysql-server-core` or \
+                    `libsqlite3-0`";
+        BuildError::new(what, help)
     })?;
 
     // A library has no programs to wrap.

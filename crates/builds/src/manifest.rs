@@ -198,7 +198,10 @@ impl Manifest {
         };
 
         let damaged = || {
-            format!("`{}` is damaged: remove its folder and fetch the build again", path.display())
+            format!(
+                "`{}` is damaged: remove its directory and fetch the build again",
+                path.display()
+            )
         };
         let header: Header = serde_json::from_str(&text).with_context(damaged)?;
         if header.format != FORMAT {
@@ -208,7 +211,7 @@ impl Manifest {
                     path.display(),
                     header.format
                 ),
-                "use the version of assay that fetched the build, or remove its folder by hand and fetch it again",
+                "use the version of assay that fetched the build, or remove its directory by hand and fetch it again",
             )
             .into());
         }

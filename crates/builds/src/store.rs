@@ -159,8 +159,8 @@ fn folder_of_user(
         PathBuf::from(home).join(".local/share/assay").join(what)
     } else {
         return Err(BuildError::usage(
-            format!("there is no folder for {what}: neither {named_by} nor HOME is set"),
-            format!("set {named_by} to a folder for {what}"),
+            format!("there is no directory for {what}: neither {named_by} nor HOME is set"),
+            format!("set {named_by} to a directory for {what}"),
         ));
     };
     Ok(std::path::absolute(&root).unwrap_or(root))
@@ -186,10 +186,10 @@ impl Store {
         if root.to_string_lossy().contains([':', ';']) {
             return Err(BuildError::usage(
                 format!(
-                    "cannot keep builds in `{}`: the loader's search path separates folders with `:` and `;`",
+                    "cannot keep builds in `{}`: the loader's search path separates directories with `:` and `;`",
                     root.display()
                 ),
-                "set ASSAY_BUILDS to a folder without these characters",
+                "set ASSAY_BUILDS to a directory without these characters",
             ));
         }
 
@@ -212,7 +212,7 @@ impl Store {
         use rustix::fs::{FlockOperation, OFlags, flock};
 
         let missing: Vec<&Path> = self.root.ancestors().take_while(|path| !path.exists()).collect();
-        let failed = "cannot create the folder for builds; ASSAY_BUILDS may name another";
+        let failed = "cannot create the directory for builds; ASSAY_BUILDS may name another";
         fs_err::create_dir_all(&self.root).context(failed)?;
 
         for folder in missing {
@@ -400,7 +400,7 @@ impl Store {
         if !folder.join(FILE).is_file() {
             return Err(BuildError::new(
                 format!("`{}` is not a build: it has no `{FILE}`", folder.display()),
-                "assay removes only folders that it created; remove this one by hand",
+                "assay removes only directories that it created; remove this one by hand",
             )
             .into());
         }

@@ -211,7 +211,7 @@ const MODES: [(&str, ColumnIndex); 8] = [
 ];
 
 /// Metrics of the whole host, their factors, and their columns.
-const OF_HOST: [(&str, f64, ColumnIndex); 22] = [
+const OF_HOST: [(&str, f64, ColumnIndex); 21] = [
     ("node_context_switches_total", 1.0, ColumnIndex::ContextSwitch),
     ("node_forks_total", 1.0, ColumnIndex::Created),
     ("node_procs_running", 1.0, ColumnIndex::Runnable),
@@ -234,8 +234,6 @@ const OF_HOST: [(&str, f64, ColumnIndex); 22] = [
     ("node_pressure_io_stalled_seconds_total", NS_PER_S, ColumnIndex::PressureIoFull),
     ("node_pressure_memory_waiting_seconds_total", NS_PER_S, ColumnIndex::PressureMemorySome),
     ("node_pressure_memory_stalled_seconds_total", NS_PER_S, ColumnIndex::PressureMemoryFull),
-    // What is free of it is taken off later.
-    ("node_memory_SwapTotal_bytes", 1.0, ColumnIndex::SwapUsed),
 ];
 
 /// Metrics of each disk, their factors, and their columns.
@@ -275,6 +273,7 @@ const NO_INTERFACES: [&str; 10] =
 /// Returns the columns that a page has.
 fn read_page(page: &str, disks: &[String]) -> Result<Sample, String> {
     let mut row = Sample::new();
+    let mut swap_total = None;
     let mut swap_free = None;
     let mut found_disks = BTreeSet::new();
     let mut has_cpu = false;
@@ -282,8 +281,9 @@ fn read_page(page: &str, disks: &[String]) -> Result<Sample, String> {
     for metric in metrics(page) {
         match metric.name {
             CPU_SECONDS => has_cpu |= add_cpu(&mut row, &metric),
+            "node_memory_SwapTotal_bytes" => swap_total = Some(metric.value.round() as u64),
             "node_memory_SwapFree_bytes" => swap_free = Some(metric.value as u64),
-            // Idle processors don't lower it.
+            // The maximum of all processors, so that idle ones don't lower it.
             "node_cpu_scaling_frequency_hertz" => {
                 let khz = (metric.value / 1e3) as u64;
                 let known = row.value(ColumnIndex::CpuFrequency).unwrap_or(0);
@@ -310,7 +310,6 @@ fn read_page(page: &str, disks: &[String]) -> Result<Sample, String> {
         return Err(format!("its page has no disk `{missing}`"));
     }
 
-    let swap_total = row.value(ColumnIndex::SwapUsed);
     let swap_used = swap_total.zip(swap_free).map(|(total, free)| total.saturating_sub(free));
     row.set(ColumnIndex::SwapUsed, swap_used);
     Ok(row)

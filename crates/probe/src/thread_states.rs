@@ -283,7 +283,7 @@ impl ThreadStates {
             });
         };
 
-        // In the order of this sample.
+        // The client is read before the server or after it, in turn: see `sample`.
         let early_client =
             if self.is_server_first { None } else { Some(client.activity(proc, buffer)?) };
         let server_activity = server.activity(proc, buffer)?;

@@ -103,7 +103,7 @@ impl WorkGraph {
             let key = (function.object.clone(), function.name.clone());
             let number = *known.entry(key).or_insert(self.functions.len());
             match self.functions.get_mut(number) {
-                Some(own) => own.own += function.own,
+                Some(known_function) => known_function.own += function.own,
                 None => self.functions.push(function.clone()),
             }
             numbers.push(number);
@@ -117,9 +117,9 @@ impl WorkGraph {
             let (caller, callee) = (numbers[calls.caller], numbers[calls.callee]);
             let index = *pairs.entry((caller, callee)).or_insert(self.calls.len());
             match self.calls.get_mut(index) {
-                Some(own) => {
-                    own.count += calls.count;
-                    own.inclusive += calls.inclusive;
+                Some(known_calls) => {
+                    known_calls.count += calls.count;
+                    known_calls.inclusive += calls.inclusive;
                 }
                 None => self.calls.push(WorkCalls { caller, callee, ..*calls }),
             }

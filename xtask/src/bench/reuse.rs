@@ -37,16 +37,24 @@ struct Measured {
     throughputs: [Vec<f64>; STEPS.len()],
 }
 
+/// A run whose repeats share a load, and one in which each repeat loads.
+struct Round {
+    shared: Measured,
+    anew: Measured,
+}
+
 /// Runs both in turn on each engine.
 pub fn run(setup: &Setup) -> Result<bool> {
     let mut passed = true;
     for (engine, target) in ENGINES {
         println!("{engine}:");
-        let rounds = in_turn(
+        let pairs = in_turn(
             setup.round_count,
             || measure(setup, "\"run\"", target),
             || measure(setup, "false", target),
         )?;
+        let rounds: Vec<Round> =
+            pairs.into_iter().map(|(shared, anew)| Round { shared, anew }).collect();
         passed &= judge_rounds(&rounds);
     }
     Ok(passed)
@@ -91,10 +99,10 @@ fn throughputs(shown: &Value, step: &str) -> Result<Vec<f64>> {
 
 /// Prints the ratios, and judges the results of the steps. Returns false if the two kinds of runs
 /// differ in one of them.
-fn judge_rounds(rounds: &[(Measured, Measured)]) -> bool {
+fn judge_rounds(rounds: &[Round]) -> bool {
     let ratios: Vec<[f64; 3]> = rounds
         .iter()
-        .map(|(shared, anew)| [shared.seconds, anew.seconds, shared.seconds / anew.seconds])
+        .map(|Round { shared, anew }| [shared.seconds, anew.seconds, shared.seconds / anew.seconds])
         .collect();
     let bounds = [
         ("seconds with one load", Bound::None),
@@ -104,11 +112,8 @@ fn judge_rounds(rounds: &[(Measured, Measured)]) -> bool {
     let mut passed = judge_all(bounds, &ratios);
 
     for (number, step) in STEPS.iter().enumerate() {
-        let logs = |side: fn(&(Measured, Measured)) -> &Measured| -> Vec<f64> {
-            let values = rounds.iter().flat_map(|round| &side(round).throughputs[number]);
-            values.map(|value| value.ln()).collect()
-        };
-        let (shared, anew) = (logs(|round| &round.0), logs(|round| &round.1));
+        let shared = logs(rounds.iter().map(|round| &round.shared), number);
+        let anew = logs(rounds.iter().map(|round| &round.anew), number);
         let error = (variance_of_mean(&shared) + variance_of_mean(&anew)).sqrt();
         let difference = mean(&shared) - mean(&anew);
         let is_within = difference.abs() <= ERRORS_MAX * error;
@@ -122,6 +127,11 @@ fn judge_rounds(rounds: &[(Measured, Measured)]) -> bool {
         );
     }
     passed
+}
+
+/// Returns the logarithms of the throughputs of a step in all repeats of some runs.
+fn logs<'a>(runs: impl Iterator<Item = &'a Measured>, step: usize) -> Vec<f64> {
+    runs.flat_map(|run| &run.throughputs[step]).map(|throughput| throughput.ln()).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {

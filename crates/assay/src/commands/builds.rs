@@ -7,56 +7,69 @@ use crate::cli::BuildsArgs;
 use crate::exit::Exit;
 use crate::output::print;
 
+/// The column headers of the list of builds.
+const HEADERS: [&str; 6] = ["name", "engine", "version", "MB", "spec", "state"];
+
+/// A build in the list.
+struct BuildRow {
+    /// The texts under [`HEADERS`].
+    cells: [String; HEADERS.len()],
+    /// No problem was found.
+    is_intact: bool,
+}
+
 /// Lists or verifies builds, shows one, or removes one.
 pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
     if let Some(product) = &args.available {
-        let versions = builds::available(product, &|line| eprintln!("{product}: {line}"))?;
-        print(&(versions.join("\n") + "\n"))?;
-        return Ok(Exit::Ok);
+        return list_available(product);
     }
 
     let store = Store::of_user()?;
     if let Some(name) = &args.remove {
-        let lock = store.lock(&|line| eprintln!("{line}"))?;
-        let freed = store.remove(&lock, name)?;
-        eprintln!("removed `{name}`: {} MB", freed.div_ceil(1_000_000));
-        return Ok(Exit::Ok);
+        return remove(&store, name);
     }
-
     if let Some(name) = &args.name {
-        let Some(build) = store.by_name(name)? else {
-            let message = format!("there is no build `{name}` in `{}`", store.root().display());
-            return Err(BuildError::usage(message, "`assay builds` lists the builds").into());
-        };
-        print(&description(&build))?;
-        return Ok(Exit::Ok);
+        return show(&store, name);
     }
+    list(&store, args.verify)
+}
 
-    // A build that cannot be read still has a line, with the problem as its state.
+/// Lists the versions of a product that can be downloaded.
+fn list_available(product: &str) -> anyhow::Result<Exit> {
+    let versions = builds::available(product, &|line| eprintln!("{product}: {line}"))?;
+    print(&(versions.join("\n") + "\n"))?;
+    Ok(Exit::Ok)
+}
+
+/// Removes a build.
+fn remove(store: &Store, name: &str) -> anyhow::Result<Exit> {
+    let lock = store.lock(&|line| eprintln!("{line}"))?;
+    let freed_bytes = store.remove(&lock, name)?;
+    eprintln!("removed `{name}`: {} MB", freed_bytes.div_ceil(1_000_000));
+    Ok(Exit::Ok)
+}
+
+/// Shows where a build is from, and how it was made.
+fn show(store: &Store, name: &str) -> anyhow::Result<Exit> {
+    let Some(build) = store.by_name(name)? else {
+        let message = format!("there is no build `{name}` in `{}`", store.root().display());
+        return Err(BuildError::usage(message, "`assay builds` lists the builds").into());
+    };
+
+    print(&description(&build))?;
+    Ok(Exit::Ok)
+}
+
+/// Lists all builds with their states. Checks each file of them if `verify` is set.
+fn list(store: &Store, verify: bool) -> anyhow::Result<Exit> {
     let mut exit = Exit::Ok;
-    let mut lines = vec![["name", "engine", "version", "MB", "spec", "state"].map(str::to_owned)];
-    for (name, build) in store.list()? {
-        let (columns, state) = match build {
-            Err(error) => (["?"; 4].map(str::to_owned), Err(error.to_string())),
-            Ok(build) => {
-                let state = if args.verify {
-                    build.verify().map(|()| "verified")
-                } else {
-                    build.manifest.quick_check(&build.folder).map(|()| "ok")
-                };
-                let size = build.size_bytes().div_ceil(1_000_000).to_string();
-                let manifest = build.manifest;
-                let version = format!("{} {}", manifest.product, manifest.version);
-                ([manifest.engine, version, size, manifest.spec], state)
-            }
-        };
-
-        if state.is_err() {
+    let mut lines = vec![HEADERS.map(str::to_owned)];
+    for (name, outcome) in store.list()? {
+        let row = build_row(name, outcome, verify);
+        if !row.is_intact {
             exit = Exit::Failed;
         }
-        let [engine, version, size, spec] = columns;
-        let state = state.map_or_else(|problem| problem, str::to_owned);
-        lines.push([name, engine, version, size, spec, state]);
+        lines.push(row.cells);
     }
 
     if lines.len() == 1 {
@@ -69,6 +82,31 @@ pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
 
     print(&columns(&lines))?;
     Ok(exit)
+}
+
+/// Returns the row of a build. One that cannot be read has a row, too, with the problem as its state.
+fn build_row(name: String, outcome: anyhow::Result<Build>, verify: bool) -> BuildRow {
+    let build = match outcome {
+        Ok(build) => build,
+        Err(error) => {
+            let [engine, version, size, spec] = ["?"; 4].map(str::to_owned);
+            let cells = [name, engine, version, size, spec, error.to_string()];
+            return BuildRow { cells, is_intact: false };
+        }
+    };
+
+    let checked = if verify {
+        build.verify().map(|()| "verified")
+    } else {
+        build.manifest.quick_check(&build.folder).map(|()| "ok")
+    };
+    let is_intact = checked.is_ok();
+    let state = checked.map_or_else(|problem| problem, str::to_owned);
+
+    let size_mb = build.size_bytes().div_ceil(1_000_000).to_string();
+    let Manifest { engine, product, version, spec, .. } = build.manifest;
+    let cells = [name, engine, format!("{product} {version}"), size_mb, spec, state];
+    BuildRow { cells, is_intact }
 }
 
 /// Returns where a build is from, and how it was made.

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::output::{eprint_line, eprint_plain, print};
 use crate::run_view::RunView;
 
-/// Begins a tuning, or goes on with one.
+/// Begins a tuning, or continues one.
 pub fn tune(args: &TuneArgs) -> anyhow::Result<Exit> {
     let deadline = Deadline::after(args.time);
     let base = args.place.request();

@@ -101,7 +101,7 @@ impl Objects<'_> {
 
             let source = source.join(&submodule.path);
             let is_inside = source.is_dir() && !source.is_symlink();
-            anyhow::ensure!(is_inside, "the submodule `{}` is no folder", source.display());
+            anyhow::ensure!(is_inside, "the submodule `{}` is not a directory", source.display());
             let objects = git_folder.join("objects");
             let inner = Objects { repository: self.repository, objects, git_folder };
             inner.check_out(&submodule.hash, &source, log)?;

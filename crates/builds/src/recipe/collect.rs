@@ -44,7 +44,7 @@ pub fn collect(source: &Path, gives: &Path, root: &Path) -> anyhow::Result<PathB
         return Ok(root.to_path_buf());
     }
     if !metadata.is_file() {
-        return Err(NotGiven("it is neither a file nor a folder".into()).into());
+        return Err(NotGiven("it is neither a file nor a directory".into()).into());
     }
 
     // A link such as `librocksdb.so` has the version in the name of its file.

@@ -154,7 +154,7 @@ impl Making<'_> {
         if is_killed || shell::is_ended_by_others(status) {
             let what = format!("the build of commit {} was killed", self.commit.short());
             let help = format!(
-                "maybe memory was short: let `make` use fewer jobs, or try again; the output is in `{}`",
+                "it may have run out of memory: run `make` with fewer jobs, or try again; the output is in `{}`",
                 self.log_path.display()
             );
             return Ok(BuildError::new(what, help).into());
@@ -179,7 +179,7 @@ impl Making<'_> {
         };
 
         let Some(place) = inspect::find(&copy) else {
-            return Err(self.useless("is no build of a supported engine")?);
+            return Err(self.useless("is not a build of a supported engine")?);
         };
 
         let engine = &self.recipe.engine;
@@ -197,7 +197,7 @@ impl Making<'_> {
     fn useless(&self, why: &str) -> anyhow::Result<anyhow::Error> {
         let why = format!("`{}`, which it should give, {why}", self.recipe.gives.display());
         let help = format!(
-            "`gives` names the library, or the folder that has `bin` of an installed server; \
+            "`gives` names the library, or the directory that has `bin` of an installed server; \
             the output of the recipe is in `{}`",
             self.log_path.display()
         );

@@ -82,7 +82,7 @@ impl Repository {
     pub fn resolve(&self, reference: &str) -> anyhow::Result<Commit> {
         let unknown = |why: &str| {
             BuildError::usage(
-                format!("`{reference}` is no commit of `{}`: {why}", self.path.display()),
+                format!("`{reference}` is not a commit of `{}`: {why}", self.path.display()),
                 format!(
                     "write a hash, a tag or a branch of the repository; `git -C {} fetch --tags` gets new ones",
                     self.path.display()
@@ -147,7 +147,7 @@ impl Repository {
         };
 
         let (good, bad) = (good.short(), bad.short());
-        let message = format!("the good commit {good} is no ancestor of the bad one, {bad}");
+        let message = format!("the good commit {good} is not an ancestor of the bad one, {bad}");
         BuildError::usage(message, help)
     }
 

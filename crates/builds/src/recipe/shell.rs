@@ -75,7 +75,7 @@ fn cannot_start(error: &std::io::Error, source: &Path) -> BuildError {
         let folder = source.display();
         return BuildError::new(
             format!("`nobody`, who runs recipes for root, cannot enter `{folder}`"),
-            "set ASSAY_BUILDS to a folder that everybody can enter, or let everybody enter this one: `chmod a+x`",
+            "set ASSAY_BUILDS to a directory that everybody can enter, or let everybody enter this one: `chmod a+x`",
         );
     }
 

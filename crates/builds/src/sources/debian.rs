@@ -148,8 +148,8 @@ impl<'a> Debian<'a> {
         let home = self.home.display().to_string();
         if home.contains(['"', ' ']) {
             return Err(BuildError::new(
-                format!("apt cannot work in `{home}`: the path contains a blank or a quote"),
-                "set ASSAY_BUILDS to a folder without these characters",
+                format!("apt cannot work in `{home}`: the path contains a space or a quote"),
+                "set ASSAY_BUILDS to a directory without these characters",
             )
             .into());
         }

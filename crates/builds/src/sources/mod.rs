@@ -10,5 +10,4 @@ pub mod products;
 pub mod unpack;
 
 /// The remedy for a full disk.
-pub const DISK_FULL_HELP: &str =
-    "free disk space, or set ASSAY_BUILDS to a folder on another disk; downloaded files are kept";
+pub const DISK_FULL_HELP: &str = "free disk space, or set ASSAY_BUILDS to a directory on another disk; downloaded files are kept";

@@ -139,7 +139,7 @@ pub fn archive_in_jar(jar: &Path, root: &Path, suffix: &str) -> anyhow::Result<(
 
     let mut links = Links::default();
     let budget = Budget::of_archive(fs_err::metadata(jar)?.len());
-    tar(content, budget, root, &mut links, |path| Some(path.to_path_buf()))
+    unpack_tar(content, budget, root, &mut links, |path| Some(path.to_path_buf()))
         .and_then(|()| links.create(root))
         .with_context(|| format!("cannot unpack `{name}` in `{}`", jar.display()))
 }
@@ -156,7 +156,7 @@ pub fn tar_gz(
     let content = flate2::bufread::GzDecoder::new(io::BufReader::new(file));
 
     let mut links = Links::default();
-    tar(content, budget, root, &mut links, select)
+    unpack_tar(content, budget, root, &mut links, select)
         .and_then(|()| links.create(root))
         .with_context(|| format!("cannot unpack `{}`", archive.display()))
 }
@@ -169,7 +169,7 @@ pub fn debian_package(
     root: &Path,
     links: &mut Links,
 ) -> anyhow::Result<()> {
-    tar(files, Budget::of_archive(packed_bytes), root, links, |path| {
+    unpack_tar(files, Budget::of_archive(packed_bytes), root, links, |path| {
         let path = merged_path(path);
         let is_needed = !NOT_NEEDED.iter().any(|folder| path.starts_with(folder));
         if is_needed { Some(path) } else { None }
@@ -211,7 +211,7 @@ impl Links {
 /// Unpacks entries of a tar archive below `root`, except for its symbolic links, which are added to
 /// `links`. `select` returns an entry's path below `root`, or `None` to skip the entry. Does not
 /// keep owners and special mode bits.
-fn tar(
+fn unpack_tar(
     content: impl Read,
     mut budget: Budget,
     root: &Path,

@@ -71,58 +71,52 @@ fn judge_steps(
     lines: &[Line<'_>],
     said: &mut Vec<String>,
 ) -> JudgementOutcome {
-    let mut judged: Vec<&ComparedStep> = compared.rows.iter().collect();
-    judged.retain(|row| thresholds.of(&row.metric).is_some());
-    let missing = missing(compared, lines);
+    let mut comparisons: Vec<&ComparedStep> = compared.rows.iter().collect();
+    comparisons.retain(|row| thresholds.of(&row.metric).is_some());
+    let missing_loads = missing(compared, lines);
     let without_rows: Vec<&str> = thresholds.without_rows(compared).collect();
+    let is_incomplete =
+        !figures.unfinished.is_empty() || !missing_loads.is_empty() || !without_rows.is_empty();
 
     match compare::gate(compared, thresholds) {
         Gate::Regressed(indexes) => {
             let rows = rows_at(compared, &indexes);
-            said.push(format!("regression: {}", by_metric(Some(&rows), &judged)));
+            said.push(format!("regression: {}", by_metric(Some(&rows), &comparisons)));
             say_rows(&compared.base, &rows, thresholds, said);
             JudgementOutcome::Failed
         }
         Gate::Doubtful(indexes) if !indexes.is_empty() => {
             let rows = rows_at(compared, &indexes);
-            let doubtful = by_metric(Some(&rows), &judged);
+            let doubtful = by_metric(Some(&rows), &comparisons);
             said.push(format!(
                 "not certain: no regression is shown, but Assay cannot judge {doubtful}"
             ));
             say_rows(&compared.base, &rows, thresholds, said);
-
-            say_missing(&missing, &without_rows, said);
-            let commands = more_repeats::commands(runs, &compared.base, &rows, thresholds, lines);
-            say_commands(&commands, said);
-            if rows.iter().any(|row| row.is_of_different_runs()) {
-                let help = "help: measure base and target in one run: runs differ by themselves, and repeats of one run \
-                            don't show by how much";
-                said.push(help.to_owned());
-            }
-            say_impractical(&rows, thresholds, said);
+            say_missing(&missing_loads, &without_rows, said);
+            say_doubtful(&rows, thresholds, runs, &compared.base, lines, said);
             say_unfinished(&runs.paths, figures, said);
             JudgementOutcome::Undecided
         }
-        Gate::Pass
-            if figures.unfinished.is_empty() && missing.is_empty() && without_rows.is_empty() =>
-        {
+        // None of the comparisons is doubtful, but something was not compared.
+        Gate::Doubtful(_) => {
+            say_incomplete(&comparisons, &missing_loads, &without_rows, said);
+            say_unfinished(&runs.paths, figures, said);
+            JudgementOutcome::Undecided
+        }
+        Gate::Pass if is_incomplete => {
+            say_incomplete(&comparisons, &missing_loads, &without_rows, said);
+            say_unfinished(&runs.paths, figures, said);
+            JudgementOutcome::Undecided
+        }
+        Gate::Pass => {
             // Without any timed step, only work was judged.
-            let judged = if compared.is_work_alone() {
+            let judged_text = if compared.is_work_alone() {
                 work::count_text(compared)
             } else {
-                by_metric(None, &judged)
+                by_metric(None, &comparisons)
             };
-            said.push(format!("no regression is shown: {judged}"));
+            said.push(format!("no regression is shown: {judged_text}"));
             JudgementOutcome::Passed
-        }
-        Gate::Doubtful(_) | Gate::Pass => {
-            let judged = by_metric(None, &judged);
-            said.push(format!(
-                "not certain: no regression is shown, but some measurements are missing; judged: {judged}"
-            ));
-            say_missing(&missing, &without_rows, said);
-            say_unfinished(&runs.paths, figures, said);
-            JudgementOutcome::Undecided
         }
     }
 }
@@ -130,6 +124,24 @@ fn judge_steps(
 /// Returns the comparisons with these indexes.
 fn rows_at<'a>(compared: &'a Compared, indexes: &[usize]) -> Vec<&'a ComparedStep> {
     indexes.iter().map(|&index| &compared.rows[index]).collect()
+}
+
+/// Says how doubtful comparisons can become certain.
+fn say_doubtful(
+    rows: &[&ComparedStep],
+    thresholds: &Thresholds,
+    runs: &Runs,
+    base: &str,
+    lines: &[Line<'_>],
+    said: &mut Vec<String>,
+) {
+    say_commands(&more_repeats::commands(runs, base, rows, thresholds, lines), said);
+    if rows.iter().any(|row| row.is_of_different_runs()) {
+        let help = "help: measure base and target in one run: runs differ by themselves, and repeats of one run \
+                    don't show by how much";
+        said.push(help.to_owned());
+    }
+    say_impractical(rows, thresholds, said);
 }
 
 /// Says the commands that measure doubtful comparisons again.
@@ -221,6 +233,20 @@ fn say_missing(missing: &[String], without_rows: &[&str], said: &mut Vec<String>
     }
 }
 
+/// Says that the `judged` comparisons pass, and what is missing.
+fn say_incomplete(
+    judged: &[&ComparedStep],
+    missing_loads: &[String],
+    without_rows: &[&str],
+    said: &mut Vec<String>,
+) {
+    let judged_text = by_metric(None, judged);
+    said.push(format!(
+        "not certain: no regression is shown, but some measurements are missing; judged: {judged_text}"
+    ));
+    say_missing(missing_loads, without_rows, said);
+}
+
 fn thresholds(wanted: &[Threshold], effect: f64) -> Thresholds {
     let mut thresholds = Thresholds { default: effect, by_metric: BTreeMap::new() };
     for threshold in wanted {
@@ -274,7 +300,7 @@ fn say_unfinished(paths: &[PathBuf], figures: &Figures, said: &mut Vec<String>) 
     }
 }
 
-/// Returns the judgements of the gate: of each comparison, and what is missing.
+/// Returns the judgments of the gate: of each comparison, and what is missing.
 pub fn judgements(
     wanted: &[Threshold],
     figures: &Figures,
@@ -306,7 +332,7 @@ pub fn judgements(
     }
 
     judgements.extend(missing_judgements(figures, compared, &thresholds, lines));
-    // A file without judgements would look as if all had passed.
+    // A file without judgments would look as if all had passed.
     if judgements.is_empty() {
         judgements.push(undecided("all targets", "throughput", "nothing was compared"));
     }
@@ -322,7 +348,7 @@ fn judgement_outcome(outcome: compare::Judged) -> JudgementOutcome {
     }
 }
 
-/// Returns a judgement for each measurement that is missing.
+/// Returns a judgment for each measurement that is missing.
 fn missing_judgements(
     figures: &Figures,
     compared: &Compared,

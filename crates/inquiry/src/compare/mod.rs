@@ -87,7 +87,7 @@ impl Default for CompareRequest {
     }
 }
 
-/// A judgement of a whole comparison, in words.
+/// A judgment of a whole comparison, in words.
 #[derive(Clone, Debug)]
 pub struct Judged {
     /// The outcome that says most: what is shown to be worse outweighs what is not certain.
@@ -204,35 +204,49 @@ pub fn prepare(
 
     // The seconds of many long steps would take gigabytes; the rows have their totals.
     let (mut figures, _) = figures(directories, |row| row.series = Series::default())?;
+    // Pairs of steps have names of their own, which the checks below look for.
     let by_step = if request.by_step.is_empty() {
         None
     } else {
         Some(steps::by_step(&recorded[0].run, &mut figures, &request.by_step)?)
     };
+
     check_steps(&figures, &request.steps)?;
     check_steps(&figures, request.why.as_slice())?;
     check_metrics(&figures, request)?;
     requirements::check(&figures, &request.requirements)?;
 
-    if let Some((shown, of_steps)) = by_step {
+    let (shown, sides) = if let Some((shown, of_steps)) = by_step {
         notes.extend(of_steps);
         let steps = shown.targets.iter().map(|target| target.name.clone()).collect();
-        return Ok(Prepared { shown, figures, notes, sides: Sides::Steps(steps) });
-    }
-    if request.by_run {
-        let shown = compat::by_run(recorded, &mut figures).map_err(UsageError::from)?;
-        return Ok(Prepared { shown, figures, notes, sides: Sides::Runs });
-    }
-    if let Some(variants) = variants::to_compare(recorded, request) {
+        (shown, Sides::Steps(steps))
+    } else if request.by_run {
+        (compat::by_run(recorded, &mut figures).map_err(UsageError::from)?, Sides::Runs)
+    } else if let Some(variants) = variants::to_compare(recorded, request) {
         let shown = variants::by_variant(recorded, &mut figures, &variants, &request.bases)?;
         notes.extend(variants.note().filter(|_| request.by.is_empty()));
-        return Ok(Prepared { shown, figures, notes, sides: Sides::Variants(variants) });
-    }
+        (shown, Sides::Variants(variants))
+    } else {
+        (by_target(directories, recorded, request, &mut figures, note)?, Sides::Targets)
+    };
+    Ok(Prepared { shown, figures, notes, sides })
+}
 
+/// Returns the targets of all runs, and their bases. If the request has variants as a factor, each of
+/// them is a target of its own. `note` gets what a reader should know about the bases.
+///
+/// # Errors
+/// The targets or variants cannot be compared, or a record cannot be read.
+fn by_target(
+    directories: &[RunDir],
+    recorded: &[Recorded],
+    request: &CompareRequest,
+    figures: &mut Figures,
+    note: &dyn Fn(&str),
+) -> anyhow::Result<Run> {
     if let Some(variants) = variants::as_factor(recorded, request) {
         let targets = merged(recorded, &request.bases, note)?;
-        let shown = variants::with_factor(targets, &mut figures, &variants, &request.bases)?;
-        return Ok(Prepared { shown, figures, notes, sides: Sides::Targets });
+        return Ok(variants::with_factor(targets, figures, &variants, &request.bases)?);
     }
 
     let shown = if request.by.is_empty() {
@@ -249,7 +263,8 @@ pub fn prepare(
     if request.requirements.is_empty() {
         refuse_single_target(recorded)?;
     }
-    Ok(Prepared { shown, figures, notes, sides: Sides::Targets })
+
+    Ok(shown)
 }
 
 /// Refuses a metric that no step has, of those to show.
@@ -328,53 +343,77 @@ pub fn differences(
 /// gets what a reader should know about them.
 ///
 /// # Errors
-/// A base is no target of the runs, or not one of its group.
+/// A base is not a target of the runs, or not one of its group.
 pub fn with_bases(runs: &[Recorded], bases: &[Base], note: &dyn Fn(&str)) -> anyhow::Result<Run> {
     let mut shown = merged(runs, bases, note)?;
     set_bases(bases, &mut shown, note)?;
     Ok(shown)
 }
 
-/// Returns a run with the targets of all runs, merged by name, and the base.
+/// Returns a run with the targets of all runs, merged by name, and the base: the first of `bases`, or
+/// that of the plan. `note` gets the bases of the plan that others replace.
+///
+/// # Errors
+/// The first of `bases` is no target of the runs.
 fn merged(runs: &[Recorded], bases: &[Base], note: &dyn Fn(&str)) -> anyhow::Result<Run> {
-    let mut shown = runs.first().map(|first| first.run.clone()).unwrap_or_default();
-    for target in runs.iter().flat_map(|recorded| &recorded.run.targets) {
-        if shown.targets.iter().all(|known| known.name != target.name) {
-            shown.targets.push(target.clone());
-        }
-    }
-
-    // A target of the plan may have no cell in these runs.
-    let is_measured = |target: &str| runs.iter().any(|recorded| recorded.run.has_cell_of(target));
-    if let Some(base) = bases.first().map(|base| base.target.as_str()) {
-        let mut names: Vec<&str> =
-            shown.targets.iter().map(|target| target.name.as_str()).collect();
-        names.retain(|name| is_measured(name));
-        if !names.contains(&base) {
-            let help = did_you_mean(&mut names, base, "targets");
-            let message = format!("unknown target `{base}` in `--base`");
-            return Err(UsageError::new(message, help).into());
-        }
-        shown.base = base.to_owned();
+    let mut shown = merged_targets(runs);
+    if let Some(base) = bases.first() {
+        shown.base = chosen_base(runs, &shown, &base.target)?;
         return Ok(shown);
     }
 
     let planned = shown.clone();
-    shown.replace_unmeasured_bases(is_measured);
+    shown.replace_unmeasured_bases(|target| is_measured(runs, target));
+    note_replaced_bases(&planned, &shown, note);
+    Ok(shown)
+}
+
+/// Returns the first run with the targets of all runs, merged by name.
+fn merged_targets(runs: &[Recorded]) -> Run {
+    let mut merged = runs.first().map(|first| first.run.clone()).unwrap_or_default();
+    for target in runs.iter().flat_map(|recorded| &recorded.run.targets) {
+        if merged.targets.iter().all(|known| known.name != target.name) {
+            merged.targets.push(target.clone());
+        }
+    }
+    merged
+}
+
+/// Returns true if one of the runs has a cell of this target: a target of the plan may have none.
+fn is_measured(runs: &[Recorded], target: &str) -> bool {
+    runs.iter().any(|recorded| recorded.run.has_cell_of(target))
+}
+
+/// Returns the name of the base that `--base` gives.
+///
+/// # Errors
+/// It is none of the targets of `shown` that were measured.
+fn chosen_base(runs: &[Recorded], shown: &Run, base: &str) -> Result<String, UsageError> {
+    let mut names: Vec<&str> = shown.targets.iter().map(|target| target.name.as_str()).collect();
+    names.retain(|name| is_measured(runs, name));
+    if !names.contains(&base) {
+        let help = did_you_mean(&mut names, base, "targets");
+        return Err(UsageError::new(format!("unknown target `{base}` in `--base`"), help));
+    }
+
+    Ok(base.to_owned())
+}
+
+/// Notes each base of the plan, in `planned`, in whose place `shown` has another target.
+fn note_replaced_bases(planned: &Run, shown: &Run, note: &dyn Fn(&str)) {
     let mut replaced = vec![(&planned.base, &shown.base)];
     for base in &shown.bases {
-        let before = planned.bases.iter().find(|planned| planned.group == base.group);
+        let before = planned.bases.iter().find(|known| known.group == base.group);
         replaced.extend(before.map(|before| (&before.target, &base.target)));
     }
-    replaced.retain(|(planned, measured)| planned != measured);
-    for (planned, measured) in analysis::distinct(replaced) {
+    replaced.retain(|(of_plan, measured)| of_plan != measured);
+
+    for (of_plan, measured) in distinct(replaced) {
         note(&format!(
-            "the plan's base, `{planned}`, was not measured: `{measured}` takes its place; `--base TARGET` \
+            "the plan's base, `{of_plan}`, was not measured: `{measured}` takes its place; `--base TARGET` \
              chooses another"
         ));
     }
-
-    Ok(shown)
 }
 
 /// Returns true if a run has a target besides its base, or variants of its only target.

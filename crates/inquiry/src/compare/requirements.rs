@@ -46,7 +46,7 @@ pub fn judge(results: &[RequirementResult]) -> Judged {
     Judged { outcome: outcomes.min().unwrap_or(JudgementOutcome::Passed), lines }
 }
 
-/// Returns the judgements of requirements.
+/// Returns the judgments of requirements.
 pub fn judgements(results: &[RequirementResult]) -> Vec<Judgement> {
     let mut judgements = Vec::new();
     for result in results {

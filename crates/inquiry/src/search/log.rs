@@ -1,5 +1,5 @@
 //! The log of a search: a file in its directory with the question, and the trials that were begun.
-//! An interrupted search goes on from it.
+//! An interrupted search continues from it.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -189,7 +189,7 @@ fn check<L: SearchLog>(log: &L) -> anyhow::Result<()> {
     log.check_trials()?;
 
     let mut runs = log.trials().iter().filter_map(|logged| logged.run.as_deref());
-    anyhow::ensure!(runs.all(is_folder_name), "the run of a {} is no name", L::TRIAL);
+    anyhow::ensure!(runs.all(is_folder_name), "the run of a {} is not a name", L::TRIAL);
     Ok(())
 }
 
@@ -216,7 +216,7 @@ fn read<T: DeserializeOwned>(
     serde_json::from_str(&text).with_context(|| format!("`{}` is damaged", path.display()))
 }
 
-/// Returns the option, with a blank before it, without which a search by this plan is not resumed.
+/// Returns the option, with a space before it, without which a search by this plan is not resumed.
 pub fn trust_option(plan: &Plan) -> &'static str {
     if trust::command_key(plan).is_some() { " --trust" } else { "" }
 }

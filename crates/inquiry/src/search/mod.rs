@@ -121,7 +121,7 @@ impl<'a, L: SearchLog> OpenSearch<'a, L> {
         Self::open(directory, log, place)
     }
 
-    /// Goes on with a search.
+    /// Continues a search.
     ///
     /// # Errors
     /// The log cannot be read or is not trusted, or its plan has changed.
@@ -136,8 +136,8 @@ impl<'a, L: SearchLog> OpenSearch<'a, L> {
         Ok(Self { directory, log, place })
     }
 
-    /// Measures a trial, or goes on with its run. The log names the run's folder as soon as there is
-    /// one, so that a killed search goes on with it.
+    /// Measures a trial, or continues its run. The log names the run's folder as soon as there is
+    /// one, so that a killed search continues with it.
     ///
     /// # Errors
     /// The run cannot begin, or cannot be judged; or the log cannot be written.

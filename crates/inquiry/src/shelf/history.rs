@@ -55,6 +55,13 @@ enum ReadRun {
     Failed(String),
 }
 
+/// A run that was read.
+struct FoundRun {
+    /// The name of its directory.
+    name: String,
+    summary: RunSummary,
+}
+
 /// Reads runs, the records of several at once.
 pub fn read_all(folders: &[RunFolder]) -> HistoryRuns {
     let outcomes = map_parallel(folders, read);
@@ -65,26 +72,27 @@ pub fn read_all(folders: &[RunFolder]) -> HistoryRuns {
 /// Puts runs into the order of their start, each of them once.
 fn in_order(outcomes: Vec<(String, ReadRun)>) -> HistoryRuns {
     let mut reading = HistoryRuns::default();
-    let mut found = Vec::new();
+    let mut found: Vec<FoundRun> = Vec::new();
     for (name, outcome) in outcomes {
         match outcome {
-            ReadRun::Kept(summary) => found.push((name, summary, false)),
+            ReadRun::Kept(summary) => found.push(FoundRun { name, summary }),
             ReadRun::Recorded(summary) => {
                 reading.records_read += 1;
-                found.push((name, summary, true));
+                found.push(FoundRun { name, summary });
             }
             ReadRun::InProgress => reading.in_progress += 1,
             ReadRun::Failed(why) => reading.failures.push(format!("{name}: {why}")),
         }
     }
 
-    found.sort_by(|(a_name, a, _), (b_name, b, _)| {
-        (a.started_unix_ns, a_name).cmp(&(b.started_unix_ns, b_name))
+    found.sort_by(|a, b| {
+        let by_start = a.summary.started_unix_ns.cmp(&b.summary.started_unix_ns);
+        by_start.then_with(|| a.name.cmp(&b.name))
     });
     reading.failures.sort();
 
     let mut known = HashSet::new();
-    for (name, summary, _) in found {
+    for FoundRun { name, summary } in found {
         if !summary.id.is_empty() && !known.insert(summary.id.clone()) {
             reading.copies += 1;
             continue;

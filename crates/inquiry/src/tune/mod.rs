@@ -1,7 +1,7 @@
 //! Finds the smallest configuration that is shown to be better than the base.
 //!
 //! `analysis::tune` decides what is measured next. Here each phase is measured as a run, and logged
-//! in `tune.json`, from which an interrupted tuning goes on. `docs/tune.md` has the rules.
+//! in `tune.json`, from which an interrupted tuning continues. `docs/tune.md` has the rules.
 
 mod log;
 mod phase;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use analysis::tune::{Goal, Next, Phase, PhaseResult, TuneOutcome, next};
-use plan::{Designed, Plan};
+use plan::{Designed, Plan, StepRate};
 use report::{TuneView, TunedFactor};
 use runner::PlanRequest;
 use runner::failure::usage;
@@ -63,7 +63,7 @@ impl<'a> Tuning<'a> {
         Self::of(OpenSearch::begin(log, &name, place)?)
     }
 
-    /// Goes on with a tuning.
+    /// Continues a tuning.
     ///
     /// # Errors
     /// The log cannot be read or is not trusted, or its plan has changed.
@@ -114,7 +114,7 @@ impl<'a> Tuning<'a> {
         &self.opened.directory
     }
 
-    /// Returns the option, with a blank before it, without which this tuning is not resumed.
+    /// Returns the option, with a space before it, without which this tuning is not resumed.
     pub fn trust_option(&self) -> &'static str {
         trust_option(&self.plan)
     }
@@ -167,7 +167,7 @@ fn check(question: &Question, plan: &Plan) -> anyhow::Result<()> {
 
     let step = &question.goal.step;
     // With a rate, throughput is the same whatever the options are.
-    if let Some(Some(_)) = workload.step_rate(step) {
+    if let StepRate::Given(_) = workload.step_rate(step) {
         let message = format!("the step `{step}` has a rate, so its throughput cannot grow");
         return usage(message, "remove the rate, or choose another step");
     }

@@ -25,7 +25,7 @@ pub use self::load::*;
 pub use self::rates::*;
 pub use self::sysbench::{Sysbench, SysbenchStep, SysbenchStepKind};
 pub use self::targets::*;
-pub use self::test_rate::{ShareOfMax, TestRate};
+pub use self::test_rate::{ShareOfMax, StepRate, TestRate};
 pub use self::transactions::{TestLength, Transactions, TransactionsStep, TransactionsStepKind};
 use crate::text::diagnostic::Place;
 
@@ -276,37 +276,38 @@ impl Workload {
         }
     }
 
-    /// Returns the rate of a step: `Some(None)` if it has none but may have one, `None` if it cannot have
-    /// one or there is no such step.
-    pub fn step_rate(&self, name: &str) -> Option<Option<TestRate>> {
+    /// Returns the rate of the step with this name.
+    pub fn step_rate(&self, name: &str) -> StepRate {
         match self {
             Self::Insert(insert) => {
-                let step = insert.steps.iter().find(|step| step.name == name)?;
-                match step.kind {
-                    InsertStepKind::Write { rate, .. } => Some(rate.map(TestRate::PerClient)),
-                    InsertStepKind::Query { rate, .. } if rate > 0.0 => {
-                        Some(Some(TestRate::PerClient(rate)))
+                let step = insert.steps.iter().find(|step| step.name == name);
+                match step.map(|step| &step.kind) {
+                    Some(InsertStepKind::Write { rate, .. }) => {
+                        StepRate::of(rate.map(TestRate::PerClient))
                     }
-                    _ => None,
+                    Some(InsertStepKind::Query { rate, .. }) if *rate > 0.0 => {
+                        StepRate::Given(TestRate::PerClient(*rate))
+                    }
+                    _ => StepRate::CannotHave,
                 }
             }
             Self::Sysbench(sysbench) => {
-                let step = sysbench.steps.iter().find(|step| step.name == name)?;
-                match &step.kind {
-                    SysbenchStepKind::Run { rate, .. } => Some(rate.clone()),
-                    _ => None,
+                let step = sysbench.steps.iter().find(|step| step.name == name);
+                match step.map(|step| &step.kind) {
+                    Some(SysbenchStepKind::Run { rate, .. }) => StepRate::of(rate.clone()),
+                    _ => StepRate::CannotHave,
                 }
             }
             Self::Transactions(transactions) => {
-                let step = transactions.steps.iter().find(|step| step.name == name)?;
-                match &step.kind {
-                    TransactionsStepKind::Run { rate, pauses, .. } if pauses.is_empty() => {
-                        Some(rate.clone())
+                let step = transactions.steps.iter().find(|step| step.name == name);
+                match step.map(|step| &step.kind) {
+                    Some(TransactionsStepKind::Run { rate, pauses, .. }) if pauses.is_empty() => {
+                        StepRate::of(rate.clone())
                     }
-                    _ => None,
+                    _ => StepRate::CannotHave,
                 }
             }
-            Self::Kv(_) => None,
+            Self::Kv(_) => StepRate::CannotHave,
         }
     }
 
@@ -424,7 +425,7 @@ pub struct StepRun<'a> {
     pub time: Option<Duration>,
     /// The time that it runs before it is measured.
     pub warmup: Duration,
-    /// The settling of the engine afterwards, which is not measured.
+    /// The settling of the engine afterward, which is not measured.
     pub settle: Option<Settle>,
     /// Results show it; otherwise it is only recorded.
     pub reported: bool,

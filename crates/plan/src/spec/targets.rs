@@ -83,7 +83,7 @@ pub struct Config {
     pub files: Vec<String>,
     /// Options, in the engine's notation; a later one overrides an earlier one of the same name.
     pub set: Vec<(String, String)>,
-    /// Options of RocksDB that override `set` during the load; afterwards the database is
+    /// Options of RocksDB that override `set` during the load; afterward the database is
     /// reopened.
     pub load: Vec<(String, String)>,
     /// Factors in which it differs from other configs, with their values.

@@ -11,6 +11,27 @@ pub enum TestRate {
     OfMax(Box<ShareOfMax>),
 }
 
+/// The rate of a step in a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StepRate {
+    /// The step cannot have a rate, or there is no such step.
+    CannotHave,
+    /// The step may have a rate, but has none.
+    None,
+    /// The step has this rate.
+    Given(TestRate),
+}
+
+impl StepRate {
+    /// Returns the rate of a step that may have one.
+    pub(super) fn of(rate: Option<TestRate>) -> Self {
+        match rate {
+            Some(rate) => Self::Given(rate),
+            None => Self::None,
+        }
+    }
+}
+
 impl TestRate {
     /// Returns the operations per second and client, of so many clients. `None` if the highest rate is
     /// not known yet.

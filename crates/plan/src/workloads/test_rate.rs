@@ -136,7 +136,7 @@ fn refuse_max_without_share(
     cx.error(
         "plan::conflict",
         max_place,
-        format!("{max} has no effect: the rate is no share of it"),
+        format!("{max} has no effect: the rate is not a share of it"),
     )
     .label("the highest rate of all clients together")
     .help("remove it, or set `rate` to a share such as `\"70% of max\"`");
@@ -146,7 +146,7 @@ fn refuse_max_without_share(
 mod tests {
     use words::CellKind;
 
-    use crate::{Plan, TestRate};
+    use crate::{Plan, StepRate};
 
     /// Returns a plan of `tpcb` with these keys of its workload, or the messages about it.
     fn plan(keys: &str) -> Result<Plan, String> {
@@ -160,8 +160,10 @@ mod tests {
     }
 
     fn rates(plan: &Plan) -> [Option<f64>; 2] {
-        let rate = plan.variants[0].workload.step_rate("tpcb").flatten();
-        [1, 4].map(|clients| rate.as_ref().and_then(|rate: &TestRate| rate.per_client(clients)))
+        let StepRate::Given(rate) = plan.variants[0].workload.step_rate("tpcb") else {
+            panic!("`tpcb` has no rate");
+        };
+        [1, 4].map(|clients| rate.per_client(clients))
     }
 
     fn unlimited_cells(plan: &Plan) -> Vec<u32> {

@@ -50,9 +50,9 @@ const EVENTS_MAX: u64 = 1 << 20;
 pub(crate) fn read(file: fs_err::File) -> Result<Vec<LogEvent>, RecordError> {
     let columns = columns();
     // The first records had no `more`.
-    let [first @ .., more] = &columns;
+    let [first @ .., more_column] = &columns;
     let mut table = TableReader::open(file, first)?;
-    if table.columns().contains(more) {
+    if table.columns().contains(more_column) {
         table.select(&columns)?;
     }
     table.limit_rows(EVENTS_MAX)?;
@@ -60,7 +60,7 @@ pub(crate) fn read(file: fs_err::File) -> Result<Vec<LogEvent>, RecordError> {
     let mut events = Vec::new();
     let mut text_bytes = 0;
     while let Some(mut batch) = table.next_batch()? {
-        let more = batch.split_off(first.len()).pop().map(|rows| rows.values);
+        let more_values = batch.split_off(first.len()).pop().map(|rows| rows.values);
         let Ok([unix_ns, kind, duration_ns, bytes, text]) = <[Rows; 5]>::try_from(batch) else {
             unreachable!("a batch has the columns that were selected")
         };
@@ -70,7 +70,7 @@ pub(crate) fn read(file: fs_err::File) -> Result<Vec<LogEvent>, RecordError> {
             unreachable!("a batch has the columns that were selected")
         };
 
-        let more = match more {
+        let more = match more_values {
             Some(Values::Integer(more)) => more,
             _ => vec![0; unix_ns.len()],
         };

@@ -35,11 +35,11 @@ impl CellDir {
     pub fn read_steps(&self) -> Result<Vec<StepReader>, RecordError> {
         // A cell that is being measured changes meanwhile. A step is listed before it gets its
         // name, so the list is read after the names. No step begins after the end of its cell, so
-        // that is read before them.
+        // whether the cell has ended is read before the names.
         let has_ended = self.read().is_ok_and(|cell| cell.status == Status::Complete);
         let steps = self.steps();
         let entries = steps.entries()?;
-        let cell = if entries.is_empty() { Ok(Cell::default()) } else { self.read() };
+        let listing = if entries.is_empty() { Ok(Cell::default()) } else { self.read() };
 
         let mut readers = Vec::new();
         for entry in entries {
@@ -47,17 +47,22 @@ impl CellDir {
                 Some(final_name) => (final_name, true),
                 None => (entry.name.as_str(), false),
             };
-            let Some((number, name)) = final_name.split_once('-') else { continue };
-            let Ok(number) = number.parse() else { continue };
+            let Some((digits, name)) = final_name.split_once('-') else { continue };
+            let Ok(number) = digits.parse() else { continue };
 
             let step = FoundStep::new(steps.folder(&entry.name), number, name);
-            readers.push(match &cell {
-                _ if is_partial && !(self.is_summed && has_ended) => step.unfinished(),
-                _ if !self.is_summed => step.open(),
-                Ok(_) if is_partial => step.not_listed(),
-                Ok(cell) => step.open_listed(cell),
-                Err(error) => step.damaged(error),
-            });
+            let reader = if is_partial && !(self.is_summed && has_ended) {
+                step.unfinished()
+            } else if !self.is_summed {
+                step.open()
+            } else {
+                match &listing {
+                    Ok(_) if is_partial => step.not_listed(),
+                    Ok(cell) => step.open_listed(cell),
+                    Err(error) => step.damaged(error),
+                }
+            };
+            readers.push(reader);
         }
 
         readers.sort_by_cached_key(|step| (step.number(), step.path().to_owned()));

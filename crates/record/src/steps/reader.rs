@@ -441,15 +441,16 @@ impl StepReader {
         }
 
         while let Some(batch) = table.next_batch()? {
-            let mut batch = batch.into_iter();
-            let samples = [batch.next(), batch.next()].map(|rows| rows.map(|rows| rows.values));
-            let [Some(Values::Integer(seconds)), Some(Values::Integer(at_ns))] = samples else {
+            let mut batch_columns = batch.into_iter();
+            let of_samples = [batch_columns.next(), batch_columns.next()];
+            let values = of_samples.map(|column| column.map(|rows| rows.values));
+            let [Some(Values::Integer(seconds)), Some(Values::Integer(at_ns))] = values else {
                 unreachable!("a batch has the columns that were selected")
             };
 
             series.seconds.extend(seconds.into_iter().map(unsigned::<u32>));
             series.at_ns.extend(at_ns);
-            for (column, rows) in series.columns.iter_mut().zip(batch) {
+            for (column, rows) in series.columns.iter_mut().zip(batch_columns) {
                 column.values.extend(rows.into_optional_integers());
             }
         }

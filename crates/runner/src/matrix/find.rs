@@ -5,7 +5,7 @@ use analysis::{
     figures::Figures,
     search::{SearchState, SearchedTarget, rate_variant},
 };
-use plan::{Plan, Variant, Workload, key_part};
+use plan::{Plan, StepRate, Variant, Workload, key_part};
 use record::{CellKey, CellRef, RateSearch, Run, RunDir};
 
 use super::Matrix;
@@ -37,7 +37,7 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
 
     if file.plan.until_decided.is_some() {
         let message =
-            "`find` compares nothing, so the plan's repeats cannot go on until all is decided";
+            "`find` compares nothing, so the plan's repeats cannot continue until all is decided";
         let help = "give the number of repeats: `--set repeats=1`";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
@@ -89,24 +89,25 @@ fn refuse_unfit_rate(
     search: &RateSearch,
 ) -> Result<(), UsageError> {
     let step = search.step.as_str();
-    let Some(rate) = workload.step_rate(step) else {
-        let mut fit = steps.to_vec();
-        fit.retain(|name| workload.step_rate(name).is_some());
-        let help = if fit.is_empty() {
-            "`find` needs the Insert Benchmark or sysbench's tests".to_owned()
-        } else {
-            format!("steps that can have one: `{}`", fit.join("`, `"))
-        };
-        return Err(UsageError::new(format!("step `{step}` cannot have a rate"), Some(help)));
-    };
-
-    if rate.is_some() && search.rate_max.is_none() {
-        let message = format!("the plan gives step `{step}` a rate, so it cannot run without one");
-        let help = "give the highest rate to try, per second and client, with `--to`";
-        return Err(UsageError::new(message, Some(help.into())));
+    match workload.step_rate(step) {
+        StepRate::CannotHave => {
+            let mut fit = steps.to_vec();
+            fit.retain(|name| workload.step_rate(name) != StepRate::CannotHave);
+            let help = if fit.is_empty() {
+                "`find` needs the Insert Benchmark or sysbench's tests".to_owned()
+            } else {
+                format!("steps that can have one: `{}`", fit.join("`, `"))
+            };
+            Err(UsageError::new(format!("step `{step}` cannot have a rate"), Some(help)))
+        }
+        StepRate::Given(_) if search.rate_max.is_none() => {
+            let message =
+                format!("the plan gives step `{step}` a rate, so it cannot run without one");
+            let help = "give the highest rate to try, per second and client, with `--to`";
+            Err(UsageError::new(message, Some(help.into())))
+        }
+        StepRate::Given(_) | StepRate::None => Ok(()),
     }
-
-    Ok(())
 }
 
 /// Refuses a bound on the lag of cells without a replica.
@@ -144,7 +145,7 @@ fn rate_set(path: &str, step: &str, rate: f64) -> String {
     format!("{path}.variant.{variant}.step.{step}.rate={rate}")
 }
 
-/// A target whose search goes on.
+/// A target whose search continues.
 pub struct NextTry {
     searched: SearchedTarget,
     /// The rate to try, per second and client.
@@ -182,7 +183,7 @@ impl NextTry {
     }
 }
 
-/// Returns the targets of a search that goes on, as far as they have a cell that matches.
+/// Returns the targets of a search that continues, as far as they have a cell that matches.
 pub fn next_rates(
     directory: &RunDir,
     run: &Run,

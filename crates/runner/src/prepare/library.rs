@@ -244,8 +244,8 @@ enum Exceeded {
     Memory(u64),
 }
 
-/// A library that waits for itself, as one does whose thread could not get its memory, goes on for
-/// ever.
+/// The longest time in which a library may neither use a processor nor wait for a disk. One that waits
+/// for itself, as one does whose thread could not get its memory, runs forever.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The time between two looks at another process.
@@ -476,7 +476,7 @@ mod tests {
     fn a_process_that_uses_more_memory_than_it_may_is_killed() {
         let _turn = crate::starting::starting();
         let mut command = Command::new("sh");
-        // Doubles its text for ever.
+        // Doubles its text forever.
         command.args(["-c", "text=0123456789; while :; do text=$text$text; done"]);
         let limits = Limits { memory_bytes: 64 << 20, ..UNLIMITED };
         let ended = run_process(command, b"", limits).unwrap();

@@ -88,7 +88,7 @@ fn used_builds(plan: &Plan, cells: impl Iterator<Item = plan::Cell>) -> Vec<Used
     used.into_values().collect()
 }
 
-/// The search for the builds of a plan, which goes on after an error: everything that is wrong is
+/// The search for the builds of a plan, which continues after an error: everything that is wrong is
 /// reported at once.
 struct Search<'a> {
     file: &'a PlanFile,

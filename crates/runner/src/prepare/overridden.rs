@@ -30,10 +30,10 @@ pub fn overridden_options(
         let notation = engine::notation_of(build.engine.name());
         let config = &plan.configs[target.config];
         let texts = file.config_texts(config)?;
-        let of_files = texts.iter().flat_map(|text| notation.options(text));
-        let of_files = of_files.map(|(name, _)| name);
+        let of_files = texts.iter().flat_map(|text| notation.options(text)).map(|(name, _)| name);
+        let of_set = config.set.iter().map(|(name, _)| name.clone());
         let mut options: Vec<String> = Vec::new();
-        for name in of_files.chain(config.set.iter().map(|(name, _)| name.clone())) {
+        for name in of_files.chain(of_set) {
             if notation.is_reserved(&notation.key(&name)) && !options.contains(&name) {
                 options.push(name);
             }

@@ -180,6 +180,8 @@ impl Rounds {
         Ok(status)
     }
 
+    /// Measures round after round: first the highest rates, then the cells that waited for them, then
+    /// what a growing run adds.
     fn run_rounds(
         &mut self,
         session: &mut RunSession<'_>,
@@ -188,8 +190,7 @@ impl Rounds {
         mut matrix: Matrix,
         only: &[String],
     ) -> anyhow::Result<Status> {
-        let waiting = max_rates::take_waiting(session.plan(), &mut matrix);
-        let mut waiting = Some(waiting).filter(|waiting| !waiting.is_empty());
+        let mut cells_without_rate = max_rates::take_waiting(session.plan(), &mut matrix);
         let mut has_failed = false;
         loop {
             self.measured.extend(matrix.tasks.iter().map(|task| task.reference.key.clone()));
@@ -201,11 +202,14 @@ impl Rounds {
             let elapsed = Duration::from_nanos(session.clock.now().saturating_sub(self.began_ns));
             let growing =
                 GrowingRun { file: &mut session.file, directory, run, events: session.events };
-            if let Some(waiting) = waiting.take() {
-                matrix = max_rates::fix(growing, &waiting)?;
-                has_failed |= matrix.tasks.len() < waiting.len();
+            if !cells_without_rate.is_empty() {
+                matrix = max_rates::fix(growing, &cells_without_rate)?;
+                // Cells whose highest rate no cell measured are left out.
+                has_failed |= matrix.tasks.len() < cells_without_rate.len();
+                cells_without_rate.clear();
                 continue;
             }
+
             match self.growth.extend(growing, only, elapsed)? {
                 Some(more) => matrix = more,
                 None if has_failed => return Ok(Status::Failed),

@@ -15,8 +15,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The place of a turn among those of its step.
 #[derive(Clone, Copy)]
-struct TurnNumber {
-    /// The number, from 0, over all targets.
+struct TurnPlace {
+    /// The number of the turn, from 0, over all targets.
     number: u32,
     /// The block of the order in which it is.
     block: u32,
@@ -64,18 +64,17 @@ impl Conductor<'_> {
         let mut pace = Pace::new(self.length);
         loop {
             let loading: Vec<usize> = loads.iter().map(|(cell, _)| *cell).collect();
-            let Some(place) = order.next(&loading) else {
+            let Some(next) = order.next(&loading) else {
                 return;
             };
-            let index = loading.iter().position(|cell| *cell == place.cell).unwrap_or_default();
-            let load = &loads[index].1;
+            let load = &loads[next.index].1;
 
             let at_ns = self.clock.now() - started_ns;
             // The targets have the same processors in a half of a block.
-            let draw = 2 * u64::from(place.block) + u64::from(place.half);
-            let turn = TurnNumber { number, block: place.block, at_ns, draw };
-            let end = self.give_turn(load, turn, &mut pace).unwrap_or_else(|error| {
-                // The others go on: only this target cannot take its turns.
+            let draw = 2 * u64::from(next.block) + u64::from(next.half);
+            let place = TurnPlace { number, block: next.block, at_ns, draw };
+            let end = self.give_turn(load, place, &mut pace).unwrap_or_else(|error| {
+                // The others continue: only this target cannot take its turns.
                 load.fail(&format!("{error:#}"));
                 TurnEnd::LoadEnded
             });
@@ -89,8 +88,8 @@ impl Conductor<'_> {
             if end == TurnEnd::LoadEnded {
                 // Its thread closes connections and reads what they did, for which the target
                 // must not be frozen.
-                self.table.wait_for_end(place.cell);
-                loads.remove(index);
+                self.table.wait_for_end(next.cell);
+                loads.remove(next.index);
             }
         }
     }
@@ -102,18 +101,18 @@ impl Conductor<'_> {
     fn give_turn(
         &self,
         load: &ReadyLoad,
-        number: TurnNumber,
+        place: TurnPlace,
         pace: &mut Pace,
     ) -> anyhow::Result<TurnEnd> {
-        load.begin(number.draw)?;
-        self.wait(load, pace.length_in(number.block));
+        load.begin(place.draw)?;
+        self.wait(load, pace.length_in(place.block));
         let turn = load.end()?;
         pace.note(&turn);
 
         load.connections.note(TurnRow {
-            number: number.number,
-            block: number.block,
-            at_ns: number.at_ns,
+            number: place.number,
+            block: place.block,
+            at_ns: place.at_ns,
             began_ns: turn.began_ns,
             length_ns: turn.length_ns,
             idle_ns: turn.idle_ns,

@@ -8,7 +8,7 @@ use record::{CellKey, IntervalRow, Step};
 
 use crate::ground::events::{Events, LoadBegin, Relay};
 
-/// The events of one cell of a group. Of the loads, which go on at the same time, only those of the
+/// The events of one cell of a group. Of the loads, which run at the same time, only those of the
 /// first cell are told; of the steps, their ends with the name of the target.
 pub struct SeatedEvents<'a> {
     events: &'a dyn Events,

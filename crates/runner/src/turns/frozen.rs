@@ -92,7 +92,7 @@ impl Frozen {
         frozen.context("the target cannot be frozen until its next turn")
     }
 
-    /// Lets the processes go on.
+    /// Lets the processes continue.
     ///
     /// # Errors
     /// The kernel refuses.

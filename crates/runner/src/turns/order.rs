@@ -22,6 +22,8 @@ pub struct TurnOrder {
 pub struct NextTurn {
     /// The number of its cell.
     pub cell: usize,
+    /// The index of the cell among those that are loading.
+    pub index: usize,
     /// The number of the block, from 0.
     pub block: u32,
     /// The half of the block, 0 or 1.
@@ -40,8 +42,8 @@ impl TurnOrder {
             // A cell whose load has ended leaves the rest of a block to the others.
             while let Some(cell) = self.rest.pop() {
                 let half = u32::from(self.rest.len() < self.half_length);
-                if loading.contains(&cell) {
-                    return Some(NextTurn { cell, block: self.blocks - 1, half });
+                if let Some(index) = loading.iter().position(|loading_cell| *loading_cell == cell) {
+                    return Some(NextTurn { cell, index, block: self.blocks - 1, half });
                 }
             }
 

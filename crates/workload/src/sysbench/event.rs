@@ -200,18 +200,18 @@ impl Event {
 
         for ((position, draw), sampler) in block.draws.iter().zip(samplers) {
             // Depending on the draw, the position is one among the integers or among the texts.
-            let (at, text) = (base.integers + position, base.texts + position);
+            let (integer_at, text_at) = (base.integers + position, base.texts + position);
 
             match draw {
                 Draw::Keys(count) => {
-                    for value in &mut integers[at..][..*count] {
+                    for value in &mut integers[integer_at..][..*count] {
                         *value = self.keys.draw(random);
                     }
                 }
                 Draw::Consecutive(first, count) => {
                     let first_number = first.value(integers, base.integers);
-                    let values = integers[at..][..*count].iter_mut();
-                    for (value, number) in values.zip(first_number..) {
+                    let numbers = integers[integer_at..][..*count].iter_mut();
+                    for (value, number) in numbers.zip(first_number..) {
                         *value = number;
                     }
                 }
@@ -224,12 +224,12 @@ impl Event {
                             Sampler::new(*distribution, least, most)
                         }
                     };
-                    integers[at] = ready.draw(random);
+                    integers[integer_at] = ready.draw(random);
                 }
-                Draw::Value(value) => integers[at] = value.value(integers, base.integers),
-                Draw::C => text::write_groups(&mut streams.texts, &mut texts[text]),
+                Draw::Value(value) => integers[integer_at] = value.value(integers, base.integers),
+                Draw::C => text::write_groups(&mut streams.texts, &mut texts[text_at]),
                 Draw::Pad => {
-                    text::write_groups(&mut streams.texts, &mut texts[text][..PAD_LENGTH]);
+                    text::write_groups(&mut streams.texts, &mut texts[text_at][..PAD_LENGTH]);
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use engine::{Error, Interrupt, Session};
-use plan::transactions::{ColumnValue, ScriptTable, ScriptType};
+use plan::transactions::{ColumnValue, ScriptColumn, ScriptTable, ScriptType};
 use words::Engine;
 
 use super::literal::write_literal;
@@ -23,10 +23,12 @@ const KEYS: u64 = 14;
 pub(super) struct RowWriter {
     /// The statement before its rows.
     head: String,
-    /// The condition and the value of each column.
-    columns: Vec<(Option<Computation>, CompiledColumn)>,
+    columns: Vec<Column>,
+    /// The values of the current row, with its own random numbers.
     values: Values,
+    /// The random integers of all rows.
     choices: Random,
+    /// The random texts of all rows.
     texts: Random,
     /// The engine, which has its own form of literals.
     engine: Option<Engine>,
@@ -34,8 +36,15 @@ pub(super) struct RowWriter {
     condition: Option<Computation>,
 }
 
+/// A column of a table.
+struct Column {
+    /// Not 0 for the rows that have the value, where others have NULL; `None`: all have it.
+    condition: Option<Computation>,
+    value: CompiledValue,
+}
+
 /// The value of a column.
-enum CompiledColumn {
+enum CompiledValue {
     Null,
     Now,
     Number(Computation),
@@ -54,33 +63,16 @@ impl RowWriter {
     ) -> Self {
         let constants = Constants::of_rows(seed);
         let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
-        let mut columns = Vec::new();
-        for column in &table.columns {
-            let value = match (&column.value, column.kind) {
-                (ColumnValue::Null, _) => CompiledColumn::Null,
-                (ColumnValue::Now, _) => CompiledColumn::Now,
-                (ColumnValue::Number(number), ScriptType::Decimal { decimals, .. }) => {
-                    CompiledColumn::Decimal(Computation::new(number, constants), decimals)
-                }
-                (ColumnValue::Number(number), _) => {
-                    CompiledColumn::Number(Computation::new(number, constants))
-                }
-                (ColumnValue::Text(text), _) => {
-                    CompiledColumn::Text(TextComputation::new(text, constants))
-                }
-            };
-            let condition = column.condition.as_ref();
-            columns
-                .push((condition.map(|condition| Computation::new(condition, constants)), value));
-        }
+        let condition = table.condition.as_ref();
 
         let stream = |purpose| Random::stream(seed, &[number as u64, purpose]);
         Self {
             head: format!("insert into {} ({}) values ", table.name, names.join(", ")),
-            columns,
+            columns: table.columns.iter().map(|column| Column::new(column, constants)).collect(),
             values: Values {
                 integers: vec![0; table.integers],
                 texts: Vec::new(),
+                // Placeholders: each row has streams of its own, which `write` sets.
                 choices: stream(CHOICES),
                 letters: stream(TEXTS),
                 // The same for all tables.
@@ -90,10 +82,7 @@ impl RowWriter {
             choices: stream(CHOICES),
             texts: stream(TEXTS),
             engine,
-            condition: table
-                .condition
-                .as_ref()
-                .map(|condition| Computation::new(condition, constants)),
+            condition: condition.map(|condition| Computation::new(condition, constants)),
         }
     }
 
@@ -118,17 +107,17 @@ impl RowWriter {
 
             sql.push_str(if written == 0 { "(" } else { ", (" });
             written += 1;
-            for (place, (condition, column)) in self.columns.iter().enumerate() {
+            for (place, column) in self.columns.iter().enumerate() {
                 if place > 0 {
                     sql.push_str(", ");
                 }
-                if let Some(condition) = condition
+                if let Some(condition) = &column.condition
                     && condition.value(&mut self.values)? == 0
                 {
                     sql.push_str("null");
                     continue;
                 }
-                column.write(&mut self.values, self.engine, sql)?;
+                column.value.write(&mut self.values, self.engine, sql)?;
             }
             sql.push(')');
         }
@@ -136,7 +125,29 @@ impl RowWriter {
     }
 }
 
-impl CompiledColumn {
+impl Column {
+    fn new(column: &ScriptColumn, constants: Constants) -> Self {
+        let condition = column.condition.as_ref();
+        Self {
+            condition: condition.map(|condition| Computation::new(condition, constants)),
+            value: CompiledValue::new(column, constants),
+        }
+    }
+}
+
+impl CompiledValue {
+    fn new(column: &ScriptColumn, constants: Constants) -> Self {
+        match (&column.value, column.kind) {
+            (ColumnValue::Null, _) => Self::Null,
+            (ColumnValue::Now, _) => Self::Now,
+            (ColumnValue::Number(number), ScriptType::Decimal { decimals, .. }) => {
+                Self::Decimal(Computation::new(number, constants), decimals)
+            }
+            (ColumnValue::Number(number), _) => Self::Number(Computation::new(number, constants)),
+            (ColumnValue::Text(text), _) => Self::Text(TextComputation::new(text, constants)),
+        }
+    }
+
     fn write(
         &self,
         values: &mut Values,

@@ -23,15 +23,8 @@ pub(crate) fn history(
 
     let length_ns = step.time_given_ns.map_or(step.elapsed_ns, |given| given.min(step.elapsed_ns));
     let is_of_rows = sla.role().has_rate_in_rows();
-    let mut counts = Vec::new();
-    for series in &of_rate {
-        let of_kind = if is_of_rows { &series.rows } else { &series.ok };
-        counts.resize(counts.len().max(of_kind.len()), 0);
-        for (count, of_kind) in counts.iter_mut().zip(of_kind) {
-            *count += of_kind;
-        }
-    }
-    let whole = usize::try_from(length_ns / 1_000_000_000).ok()?.min(counts.len());
+    let counts = counts_per_second(&of_rate, is_of_rows);
+    let whole_seconds = usize::try_from(length_ns / 1_000_000_000).ok()?.min(counts.len());
 
     let (rows, ok) = step.ops.get(&sla.kind).map(|ops| (ops.rows, ops.ok))?;
     let role = sla.role().connection(&sla.kind);
@@ -42,22 +35,24 @@ pub(crate) fn history(
         (true, ok) => rows as f64 / ok as f64,
         (false, _) => 1.0,
     };
+
+    // One operation per connection may end just after the second.
     let wanted = SLA_SHARE * sla.target - writers as f64 * rows_per_operation;
-    if whole == 0 || wanted <= 0.0 {
+    if whole_seconds == 0 || wanted <= 0.0 {
         return None;
     }
 
     let longest = of_rate.iter().filter_map(|series| longest_response(&series.response_us_max));
     let mut history = SlaHistory {
-        seconds: whole,
-        worst_second: counts[..whole].iter().copied().min()? as f64,
+        seconds: whole_seconds,
+        worst_second: counts[..whole_seconds].iter().copied().min()? as f64,
         worst_response: longest.max_by(|one, other| one.us.total_cmp(&other.us)),
         ..SlaHistory::default()
     };
 
     // Runs of missed seconds: `missed_from` is the first second of the current one.
     let mut missed_from = None;
-    for (second, &count) in counts[..whole].iter().enumerate() {
+    for (second, &count) in counts[..whole_seconds].iter().enumerate() {
         if count as f64 >= wanted {
             history.met_seconds += 1;
             missed_from = None;
@@ -71,6 +66,19 @@ pub(crate) fn history(
         }
     }
 
-    history.met_pct = 100.0 * history.met_seconds as f64 / whole as f64;
+    history.met_pct = 100.0 * history.met_seconds as f64 / whole_seconds as f64;
     Some(history)
+}
+
+/// Returns the rows or the operations that succeeded in each second, over several kinds.
+fn counts_per_second(kinds: &[&OpSeries], is_of_rows: bool) -> Vec<u64> {
+    let mut counts: Vec<u64> = Vec::new();
+    for series in kinds {
+        let of_kind = if is_of_rows { &series.rows } else { &series.ok };
+        counts.resize(counts.len().max(of_kind.len()), 0);
+        for (count, added) in counts.iter_mut().zip(of_kind) {
+            *count += added;
+        }
+    }
+    counts
 }

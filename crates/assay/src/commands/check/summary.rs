@@ -23,7 +23,7 @@ pub(super) struct Expected {
 pub(super) struct Disk {
     /// The free space; `None` if it is unknown.
     pub(super) free_bytes: Option<u64>,
-    /// The place of the disk, as `81 GB free` goes on.
+    /// The place of the disk, as `81 GB free` continues.
     pub(super) name: String,
 }
 

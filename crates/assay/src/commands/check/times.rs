@@ -27,18 +27,21 @@ pub(super) fn times_text(plan: &Plan, cells: &[plan::Cell], known: Option<&Known
             Basis::Rates => "by `rates`",
             Basis::Plan | Basis::Assumed => "assumed",
         };
-        let (times, all) = (range_text(step.least, step.most), step.all_text());
-        let _ = writeln!(text, "  {title:width$}  {times}{all}, {basis}");
+        let times = range_text(step.least, step.most);
+        let in_all_cells = step.all_text();
+        let _ = writeln!(text, "  {title:width$}  {times}{in_all_cells}, {basis}");
     }
 
     // One line for all steps whose time the plan gives.
     if !planned.is_empty() {
-        let sum = planned.iter().map(|step| step.most).sum();
-        let all = planned.iter().map(|step| step.sum).sum();
         let count = counted(planned.len(), "step");
-        let (sum, all) = (about(sum), about(all));
-        let all = all.trim_start_matches("about ");
-        let _ = writeln!(text, "  {count} whose time the plan gives: {sum} together, {all} in all");
+        let together = about(planned.iter().map(|step| step.most).sum());
+        let about_all = about(planned.iter().map(|step| step.sum).sum());
+        let in_all = about_all.trim_start_matches("about ");
+        let _ = writeln!(
+            text,
+            "  {count} whose time the plan gives: {together} together, {in_all} in all"
+        );
     }
 
     // The lines below say what the estimates rest on.

@@ -113,7 +113,7 @@ fn write_partition(
 
             fs_err::create_dir_all(&directory)?;
             write_file(&directory.join(&file), |sink| {
-                write_table(selection, (table, form), &figures, Some(engine), sink)
+                write_table(selection, table, form, &figures, Some(engine), sink)
             })?;
         }
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use analysis::figures::Row;
 use inquiry::compare::Answer;
 use inquiry::selection::Selection;
+use record::StepReader;
 use report::{Form, LatencyTable, SecondTable};
 use runner::failure::UsageError;
 
@@ -47,7 +48,8 @@ pub(super) fn read_figures(
 /// Writes a table into a sink: all of it, or only the rows of one engine.
 pub(super) fn write_table(
     selection: &Selection,
-    (table, form): (ExportTable, Form),
+    table: ExportTable,
+    form: Form,
     figures: &Figures,
     engine: Option<&str>,
     sink: Sink,
@@ -55,35 +57,49 @@ pub(super) fn write_table(
     let runs = selection.runs();
     let rows = figures.rows.iter().filter(|row| is_of_engine(row, engine));
 
-    match (table, &figures.answers) {
-        (ExportTable::Steps, _) => Ok(report::step_table(rows, &runs, form, sink)?),
-        (ExportTable::Metrics, _) => Ok(report::metric_table(rows, &runs, form, sink)?),
-        (ExportTable::Verdicts, None) => Ok(sink),
-        (ExportTable::Verdicts, Some(answers)) => {
-            write_verdicts(selection, answers, engine, form, sink)
-        }
-        (ExportTable::Seconds, _) => {
-            // Rows of seconds are too many to be kept: each step is written as it is read.
+    match table {
+        ExportTable::Steps => Ok(report::step_table(rows, &runs, form, sink)?),
+        ExportTable::Metrics => Ok(report::metric_table(rows, &runs, form, sink)?),
+        ExportTable::Verdicts => match &figures.answers {
+            Some(answers) => write_verdicts(selection, answers, engine, form, sink),
+            // Not reached: `read_figures` reads the answers if this table is wanted.
+            None => Ok(sink),
+        },
+        ExportTable::Seconds => {
             let mut seconds = SecondTable::new(form, &runs, sink)?;
-            selection.each(|step, row| {
-                if is_of_engine(&row, engine) {
-                    seconds.add(&row, step.step().started_unix_ns)?;
-                }
+            each_of_engine(selection, engine, |step, row| {
+                seconds.add(row, step.step().started_unix_ns)?;
                 Ok(())
             })?;
             Ok(seconds.finish()?)
         }
-        (ExportTable::Latencies, _) => {
+        ExportTable::Latencies => {
             let mut latencies = LatencyTable::new(form, &runs, sink)?;
-            selection.each(|step, row| {
-                if is_of_engine(&row, engine) {
-                    latencies.add(&row, &step.histograms()?)?;
-                }
+            each_of_engine(selection, engine, |step, row| {
+                latencies.add(row, &step.histograms()?)?;
                 Ok(())
             })?;
             Ok(latencies.finish()?)
         }
     }
+}
+
+/// Calls `write` with each step of an engine, or of all, as it is read: seconds and latencies are too
+/// many to be kept.
+///
+/// # Errors
+/// A record cannot be read, or `write` fails.
+fn each_of_engine(
+    selection: &Selection,
+    engine: Option<&str>,
+    mut write: impl FnMut(&StepReader, &Row) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    selection.each(|step, row| {
+        if is_of_engine(&row, engine) {
+            write(step, &row)?;
+        }
+        Ok(())
+    })
 }
 
 /// Writes whole tables of all runs: one to a file or stdout, several to a directory.
@@ -109,7 +125,7 @@ pub(super) fn write_tables(
     for &table in tables {
         let name = file_name(table.name(), form);
         write_to(output, &name, form == Form::Parquet, |sink| {
-            write_table(selection, (table, form), &figures, None, sink)
+            write_table(selection, table, form, &figures, None, sink)
         })?;
     }
 

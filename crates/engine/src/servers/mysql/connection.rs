@@ -26,6 +26,14 @@ pub(super) struct Connection {
     pub(super) address: Address,
 }
 
+/// The columns of a result, as its first packet announces them.
+#[derive(Clone, Copy)]
+pub(super) struct ResultColumns {
+    pub(super) count: u64,
+    /// The definitions of the columns are the next packets.
+    pub(super) definitions_follow: bool,
+}
+
 /// The end of a result as text.
 struct TextResult {
     /// The end of a result without rows.
@@ -244,14 +252,13 @@ impl Connection {
         status.is_some_and(|status| status & packet::MORE_RESULTS != 0)
     }
 
-    /// Returns the number of columns in a result's first packet, and whether their definitions
-    /// follow.
+    /// Reads the columns in a result's first packet; `None` if it has none.
     #[inline]
-    pub(super) fn columns(&self, body: Range<usize>) -> Option<(u64, bool)> {
+    pub(super) fn columns(&self, body: Range<usize>) -> Option<ResultColumns> {
         let mut reader = Reader(self.bytes(body));
         let count = reader.integer()?;
         let definitions_follow = !self.omits_definitions || reader.byte()? != 0;
-        Some((count, definitions_follow))
+        Some(ResultColumns { count, definitions_follow })
     }
 
     /// Reads the packet after the definitions of columns or parameters, if there is one.
@@ -352,11 +359,11 @@ impl Connection {
         }
 
         // Only results of prepared statements may omit the definitions.
-        let Some((columns, true)) = self.columns(body) else {
+        let Some(ResultColumns { count, definitions_follow: true }) = self.columns(body) else {
             return Err(self.broken("a reply of an unknown kind"));
         };
 
-        for _ in 0..columns {
+        for _ in 0..count {
             let body = self.packet()?;
             define(self.bytes(body));
         }
@@ -371,7 +378,7 @@ impl Connection {
             if let [packet::ERR, ..] = self.bytes(body.clone()) {
                 return Err(self.refusal(body));
             }
-            if visit(self.bytes(body), columns).is_none() {
+            if visit(self.bytes(body), count).is_none() {
                 return Err(self.broken("a row that is longer than its packet"));
             }
         }

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::connection::Connection;
+use super::connection::{Connection, ResultColumns};
 use super::dates::Dates;
 use super::packet::{self, Done, HEADER_BYTES, kind};
 use super::{Address, row};
@@ -277,12 +277,12 @@ impl MysqlSession {
 
     /// Reads all rows. Returns their number, and the first value of the first row.
     #[inline]
-    fn read_rows(&mut self, columns: u64, definitions_follow: bool) -> Result<RowsResult, Error> {
+    fn read_rows(&mut self, columns: ResultColumns) -> Result<RowsResult, Error> {
         let keeps_row = self.statements[self.current].keeps_row;
-        if definitions_follow && keeps_row {
-            self.redefine(columns)?;
-        } else if definitions_follow {
-            self.statements[self.current].first_column = self.read_definitions(columns)?;
+        if columns.definitions_follow && keeps_row {
+            self.redefine(columns.count)?;
+        } else if columns.definitions_follow {
+            self.statements[self.current].first_column = self.read_definitions(columns.count)?;
         } else {
             self.connection.end_of_definitions()?;
         }
@@ -296,7 +296,7 @@ impl MysqlSession {
             if let [packet::OK, ..] = self.connection.bytes(body.clone()) {
                 if outcome.rows == 0 {
                     let row = self.connection.bytes(body.clone());
-                    outcome.value = packet::first_value(row, columns, first_column);
+                    outcome.value = packet::first_value(row, columns.count, first_column);
                     if keeps_row {
                         self.keep(body)?;
                     }
@@ -325,10 +325,10 @@ impl MysqlSession {
                 _ => {}
             }
 
-            let Some((columns, definitions_follow)) = self.connection.columns(body) else {
+            let Some(columns) = self.connection.columns(body) else {
                 return Err(self.connection.broken("a reply of an unknown kind"));
             };
-            let result = self.read_rows(columns, definitions_follow)?;
+            let result = self.read_rows(columns)?;
             outcome = result.outcome;
             if !result.has_next {
                 return Ok(outcome);
@@ -450,8 +450,8 @@ impl Session for MysqlSession {
             }
             [packet::ERR, ..] => return Err(self.connection.refusal(body)),
             _ => match self.connection.columns(body) {
-                Some((columns, definitions_follow)) => {
-                    let first = self.read_rows(columns, definitions_follow)?;
+                Some(columns) => {
+                    let first = self.read_rows(columns)?;
                     if first.has_next {
                         self.read_next_results(first.outcome)?
                     } else {

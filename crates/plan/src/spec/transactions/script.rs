@@ -69,7 +69,7 @@ pub enum ScriptType {
         /// The digits after the point.
         decimals: u32,
     },
-    /// A text that is padded with blanks to this many characters.
+    /// A text that is padded with spaces to this many characters.
     Char(u32),
     /// A text of at most this many characters.
     Varchar(u32),
@@ -401,7 +401,7 @@ impl Transaction {
         writes(&self.body)
     }
 
-    /// Returns whether an attempt may go on, or abort, after a statement that writes.
+    /// Returns whether an attempt may continue, or abort, after a statement that writes.
     pub(crate) fn goes_on_after_writing(&self) -> bool {
         let mut has_written = false;
         goes_on_after_writing(&self.body, &mut has_written)

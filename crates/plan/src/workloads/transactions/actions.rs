@@ -347,24 +347,27 @@ impl Parser<'_> {
 
         let named = self.scope.named.len();
         let is_list = matches!(self.scope.find(self.ahead()), Some(Symbol::List(..)));
-        let action = if is_list || names.len() > 1 {
-            let mut lists = Vec::new();
-            for (number, name) in names.into_iter().enumerate() {
-                if number > 0 {
-                    self.expect(",")?;
-                }
-                let (list, bounds) = self.list()?;
+        let action = match names.as_slice() {
+            [name] if !is_list => {
+                let (from, to) = self.range()?;
                 let slot = self.scope.add_integers(1);
-                lists.push((slot, list));
-                self.scope.named.push((name, Symbol::Number(Bounded::variable(slot, bounds))));
+                let variable = Bounded::variable(slot, (from.min, to.max.max(from.min)));
+                self.scope.named.push((name.clone(), Symbol::Number(variable)));
+                Action::ForRange { slot, from: from.number, to: to.number, body: self.block()? }
             }
-            Action::ForEach { lists, body: self.block()? }
-        } else {
-            let (from, to) = self.range()?;
-            let slot = self.scope.add_integers(1);
-            let variable = Bounded::variable(slot, (from.min, to.max.max(from.min)));
-            self.scope.named.extend(names.pop().map(|name| (name, Symbol::Number(variable))));
-            Action::ForRange { slot, from: from.number, to: to.number, body: self.block()? }
+            _ => {
+                let mut lists = Vec::new();
+                for (number, name) in names.into_iter().enumerate() {
+                    if number > 0 {
+                        self.expect(",")?;
+                    }
+                    let (list, bounds) = self.list()?;
+                    let slot = self.scope.add_integers(1);
+                    lists.push((slot, list));
+                    self.scope.named.push((name, Symbol::Number(Bounded::variable(slot, bounds))));
+                }
+                Action::ForEach { lists, body: self.block()? }
+            }
         };
         self.scope.named.truncate(named);
         Ok(action)
@@ -377,7 +380,7 @@ impl Parser<'_> {
         self.expect("to")?;
         let to = self.number()?;
         if from.draws || to.draws {
-            let message = "a random number of turns";
+            let message = "a random number of iterations";
             return Err(fault(
                 "plan::bad-script",
                 start..self.at,

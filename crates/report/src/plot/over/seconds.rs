@@ -136,42 +136,56 @@ fn values(row: &Row, figure: OfSecond) -> Vec<Option<f64>> {
     }
 }
 
-/// Returns the lines through the seconds of a repeat: a second without a value ends one.
+/// Returns the lines through the seconds of a repeat. A long repeat has two points for each bucket of
+/// several seconds: its least and its largest value. A bucket without any value ends a line.
 fn pieces(number: usize, name: &str, values: &[Option<f64>]) -> Vec<Curve> {
-    let bucket = (2 * values.len()).div_ceil(POINTS_MAX).max(1);
+    let bucket_seconds = (2 * values.len()).div_ceil(POINTS_MAX).max(1);
 
-    let mut pieces: Vec<Vec<Point>> = vec![Vec::new()];
-    for (index, seconds) in values.chunks(bucket).enumerate() {
-        let (mut least, mut most) = (None::<(usize, f64)>, None::<(usize, f64)>);
-        for (at, value) in seconds.iter().enumerate() {
-            let Some(value) = *value else { continue };
-            if least.is_none_or(|(_, known)| value < known) {
-                least = Some((at, value));
-            }
-            if most.is_none_or(|(_, known)| value > known) {
-                most = Some((at, value));
-            }
-        }
-
-        let Some((first, last)) = least.zip(most) else {
-            pieces.push(Vec::new());
+    let mut lines: Vec<Vec<Point>> = vec![Vec::new()];
+    for (bucket, seconds) in values.chunks(bucket_seconds).enumerate() {
+        let Some([first, last]) = ends_of_bucket(bucket * bucket_seconds, seconds) else {
+            lines.push(Vec::new());
             continue;
         };
-        let mut ends = vec![first, last];
-        ends.sort_by_key(|(at, _)| *at);
-        ends.dedup_by_key(|(at, _)| *at);
-        for (at, y) in ends {
-            // The value of a second belongs to its end.
-            let x = (index * bucket + at + 1) as f64;
-            if let Some(piece) = pieces.last_mut() {
-                piece.push(Point { x, y, ..Point::default() });
+
+        if let Some(line) = lines.last_mut() {
+            let is_one_second = first.x == last.x;
+            line.push(first);
+            if !is_one_second {
+                line.push(last);
             }
         }
     }
 
-    let curve =
-        |points| Curve { number, name: name.to_owned(), is_faint: false, is_joined: true, points };
-    pieces.into_iter().filter(|points| !points.is_empty()).map(curve).collect()
+    lines.retain(|points| !points.is_empty());
+    let mut curves = Vec::new();
+    for points in lines {
+        let name = name.to_owned();
+        curves.push(Curve { number, name, is_faint: false, is_joined: true, points });
+    }
+    curves
+}
+
+/// Returns the points of the least and the largest value of some seconds, the earlier one first.
+/// `begin` is the number of seconds before these. `None` if no second has a value.
+fn ends_of_bucket(begin: usize, seconds: &[Option<f64>]) -> Option<[Point; 2]> {
+    let mut least: Option<Point> = None;
+    let mut most: Option<Point> = None;
+    for (index, value) in seconds.iter().enumerate() {
+        let Some(y) = *value else { continue };
+        // The value of a second belongs to its end.
+        let x = (begin + index + 1) as f64;
+        if least.as_ref().is_none_or(|known| y < known.y) {
+            least = Some(Point { x, y, ..Point::default() });
+        }
+        if most.as_ref().is_none_or(|known| y > known.y) {
+            most = Some(Point { x, y, ..Point::default() });
+        }
+    }
+
+    let mut points = [least?, most?];
+    points.sort_by(|one, other| one.x.total_cmp(&other.x));
+    Some(points)
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ pub(super) struct Overview<'a> {
     /// Its columns are changes of factors.
     is_of_effects: bool,
     title: String,
-    /// The heads of the columns that identify a place.
+    /// The column headers that identify a place.
     lead: Vec<String>,
     subjects: Vec<Subject<'a>>,
     places: Vec<StepUnderLoad<'a>>,
@@ -263,9 +263,15 @@ fn remove_without_results(
     subjects: &mut Vec<Subject<'_>>,
     squares: &mut [Vec<Square<'_>>],
 ) -> Vec<String> {
-    let mut rows = board.comparison.figures.rows.iter();
-    let rows = rows.by_ref().filter(|row| row.status == Status::Complete);
-    let with_results = distinct(rows.map(|row| row.cell.target.as_str()));
+    let with_results = distinct(
+        board
+            .comparison
+            .figures
+            .rows
+            .iter()
+            .filter(|row| row.status == Status::Complete)
+            .map(|row| row.cell.target.as_str()),
+    );
     let is_kept: Vec<bool> = subjects
         .iter()
         .map(|subject| subject.name.is_none_or(|name| with_results.contains(&name)))
@@ -274,16 +280,18 @@ fn remove_without_results(
     let mut by_reason: Vec<(String, Vec<&str>)> = Vec::new();
     for (at, subject) in subjects.iter().enumerate().filter(|(at, _)| !is_kept[*at]) {
         // What follows a failed step is missing, too.
-        let reason = squares.first().map(|of_place| of_place[at].cell.text.clone());
-        let reason = reason.unwrap_or_default();
+        let reason =
+            squares.first().map(|of_place| of_place[at].cell.text.clone()).unwrap_or_default();
         match by_reason.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, names)) => names.push(&subject.label),
             None => by_reason.push((reason, vec![&subject.label])),
         }
     }
 
-    let texts = by_reason.iter().map(|(reason, names)| format!("{} ({reason})", enumerated(names)));
-    let texts: Vec<String> = texts.collect();
+    let texts: Vec<String> = by_reason
+        .iter()
+        .map(|(reason, names)| format!("{} ({reason})", enumerated(names)))
+        .collect();
 
     retain_at(subjects, &is_kept);
     for of_place in squares {

@@ -53,7 +53,7 @@ impl Scope {
         }
     }
 
-    /// Returns the heads of the columns that name a line.
+    /// Returns the column headers that name a line.
     fn lead(self) -> &'static [&'static str] {
         match self {
             Self::Effects => &["effect of"],
@@ -102,7 +102,7 @@ impl EffectLine<'_> {
 }
 
 /// Returns the lines of one metric.
-fn lines<'a>(effects: &'a Effects, metric: &str, scope: Scope) -> Vec<EffectLine<'a>> {
+fn effect_lines<'a>(effects: &'a Effects, metric: &str, scope: Scope) -> Vec<EffectLine<'a>> {
     if scope == Scope::Interactions {
         return interactions(effects, metric);
     }
@@ -194,8 +194,8 @@ pub(crate) fn of_throughput(shown: &FactorEffects<'_>) -> Vec<Table> {
 
 /// Returns the tables of one metric that have figures: a table for each grid.
 fn of_metric(matrix: &Matrix<'_>, effects: &Effects, metric: &str, scope: Scope) -> Vec<Table> {
-    let lines = lines(effects, metric, scope);
-    let grids = grids(matrix, &lines, scope);
+    let lines = effect_lines(effects, metric, scope);
+    let grids = effect_grids(matrix, &lines, scope);
     let mut tables: Vec<Table> =
         grids.iter().map(|grid| table(effects, metric, scope, grid)).collect();
     tables.retain(Table::has_figures);
@@ -204,7 +204,7 @@ fn of_metric(matrix: &Matrix<'_>, effects: &Effects, metric: &str, scope: Scope)
 
 /// Returns a grid of the steps without a group, and one for each group; if tests are rows, one for
 /// each number of clients and variant.
-fn grids<'a, 'l>(
+fn effect_grids<'a, 'l>(
     matrix: &Matrix<'a>,
     lines: &'l [EffectLine<'l>],
     scope: Scope,
@@ -215,7 +215,9 @@ fn grids<'a, 'l>(
     let by_group = matrix.measured_by_group();
     let grouped = by_group.iter().filter(|(group, _)| group.is_some());
     let tests: usize = grouped.map(|(_, steps)| steps.len()).sum();
-    let are_tests_rows = lines.len() / loads.len().max(1) <= ACROSS_MAX.max(tests);
+    // Lines are columns then. More of them than always fit are rows, if there are fewer tests.
+    let lines_per_load = lines.len() / loads.len().max(1);
+    let are_tests_rows = lines_per_load <= ACROSS_MAX.max(tests);
 
     let grids = by_group.into_iter().flat_map(|(group, steps)| {
         if group.is_none() || !are_tests_rows {
@@ -230,8 +232,8 @@ fn grids<'a, 'l>(
                 names: line.names.iter().map(|name| broken(name)).collect(),
             });
 
-            let lines = TestLines { number, label, lines: named.collect() };
-            Grid::of_tests(lines, group, steps.clone())
+            let test_lines = TestLines { number, label, lines: named.collect() };
+            Grid::of_tests(test_lines, group, steps.clone())
         });
         of_loads.collect()
     });
@@ -258,7 +260,7 @@ fn grid_of_lines<'a, 'l>(
     Grid::of_lines(lead, named.collect(), group, steps)
 }
 
-/// Breaks the head of a column into short lines.
+/// Breaks a column header into short lines.
 fn broken(name: &str) -> String {
     name.replace(": ", ":\n").replace(", ", ",\n")
 }
