@@ -105,7 +105,7 @@ fn write_tables_of_docs(workspace: &Workspace) -> Result<bool> {
     succeeds(test.env("UPDATE", "1"))
 }
 
-/// Fetches the builds that tests use, and prints their folder.
+/// Fetches the builds that tests use, and prints their directory.
 fn fetch_builds(workspace: &Workspace) -> Result<bool> {
     // Assay itself fetches them.
     ensure!(

@@ -151,7 +151,8 @@ fn wrong_runs(truth: Truth, size: &Size, is_wrong: fn(&Compared) -> bool) -> f64
     f64::from(wrong) / f64::from(size.runs)
 }
 
-/// Prints how often a run is wrong that is judged once after five repeats, and goes on at any time.
+/// Prints how often a run is wrong that is judged once after five repeats, and continues at any
+/// time.
 fn look_at_five_first() {
     let truth = Truth { repeats: 40, ..Truth::default() };
     let mut random = Random::new(1);
@@ -198,13 +199,13 @@ fn repeats_to_decide() {
 }
 
 /// Prints what a run shows of a small change, by whether its number of repeats was chosen in advance,
-/// or its time is up, or it goes on.
+/// or its time is up, or it continues.
 fn shown_at_the_end() {
     println!(
         "\nOne step of 6 or 24 is 2% slower, in noise of 1%: runs that show it, in %, after so many \
          repeats.\n"
     );
-    println!("| steps | repeats | chosen in advance | the time is up | the run goes on |");
+    println!("| steps | repeats | chosen in advance | the time is up | the run continues |");
     println!("|---|---|---|---|---|");
     for step_count in [6, 24] {
         for repeats in [5, 10, 28] {

@@ -91,7 +91,8 @@ fn main() -> anyhow::Result<()> {
     let [url, connections, op_count, row_count] = arguments.as_slice() else {
         bail!("usage: lookup URL CONNECTIONS OPERATIONS ROWS");
     };
-    let number = |text: &str| text.parse::<u64>().with_context(|| format!("`{text}` is no number"));
+    let number =
+        |text: &str| text.parse::<u64>().with_context(|| format!("`{text}` is not a number"));
     let connections = u32::try_from(number(connections)?)?;
     let size = Size { connections, op_count: number(op_count)?, row_count: number(row_count)? };
     if url.starts_with("mysql:") {

@@ -45,7 +45,7 @@ pub use self::tune::TuneArgs;
 )]
 #[command(
     after_help = "Exit codes: 0 success; 1 a run or step failed; 2 a usage or plan error; 3 `compare` or \
-                        `history` found a regression with `--gate`, or `compare` a missed bound with `--require`, or a bundle's finding was not reproduced; 4 a result is invalid or too noisy to judge; 130 interrupted."
+                        `history` found a regression with `--gate`, or `compare` a missed bound with `--require`, or a bundle's finding was not reproduced; 4 a result is invalid or too noisy to say; 130 interrupted."
 )]
 pub struct Cli {
     /// When to use colors; NO_COLOR=1 means `never`
@@ -100,16 +100,16 @@ pub enum Command {
     Bisect(BisectArgs),
     /// Checks a plan without running it, and estimates its time and disk space
     Check(CheckArgs),
-    /// Lists the runs in a folder, the newest first
+    /// Lists the runs in a directory, the newest first
     Ls(LsArgs),
     /// Serves pages about the runs in a folder: list, compare, trends, reports
     Serve(ServeArgs),
     /// Prints the results of a run
     Show(ShowArgs),
-    /// Compares targets with a base target: what is faster or slower, how sure that is, and why
+    /// Compares targets with a base target: what is faster or slower, how certain that is, and why
     Compare(CompareArgs),
-    /// Shows when steps became faster or slower, over all runs below a folder, and what changed with
-    /// them
+    /// Shows when steps became faster or slower, over all runs below a directory, and what changed
+    /// with them
     History(HistoryArgs),
     /// Writes an HTML report of one or more runs, in one self-contained file
     Report(ReportArgs),
@@ -171,7 +171,7 @@ Examples:
   assay ls results --all --format json
   assay show 20261121T19")]
 pub struct LsArgs {
-    /// The folder of runs
+    /// The directory of runs
     #[arg(default_value = runner::RESULTS, value_name = "DIR")]
     pub folder: PathBuf,
     /// Lists only this many runs, the newest
@@ -199,7 +199,7 @@ pub enum ListFormat {
 #[command(after_help = "\
 The pages change nothing. They open only at the address that Assay prints, which has a key. From another machine: `ssh -L 9188:127.0.0.1:9188 HOST`.")]
 pub struct ServeArgs {
-    /// The folder of runs
+    /// The directory of runs
     #[arg(default_value = runner::RESULTS, value_name = "DIR")]
     pub folder: PathBuf,
     /// The address to listen on; with port 0, the system chooses the port
@@ -330,7 +330,7 @@ pub struct DatabasesArgs {
     /// Shows all that made this database, and the runs that used it
     #[arg(conflicts_with_all = ["verify", "remove"])]
     pub name: Option<String>,
-    /// The folder of databases
+    /// The directory of databases
     #[arg(long, value_name = "DIR")]
     pub reuse: Option<PathBuf>,
     /// Checks that no file of a database has changed since it was kept

@@ -18,7 +18,7 @@ pub enum Exit {
     /// `compare` or `history` found a regression with `--gate`, or `compare` a missed bound with
     /// `--require`; or the finding of a bundle was not reproduced.
     Regressed = 3,
-    /// A result is invalid or too noisy to judge.
+    /// A result is invalid or too noisy to say.
     Invalid = 4,
     /// `bisect --predicate` does not know: `git bisect run` skips the commit.
     Skipped = 125,

@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// The last bytes of a pipe that are kept: more than a verdict has.
 const KEPT_BYTES: usize = 1 << 20;
 /// The time in which the rest of a pipe comes after its process has ended. A process that the library
-/// has started, in a group of its own, may hold the pipe for ever.
+/// has started, in a group of its own, may hold the pipe forever.
 const REST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The end of a process.

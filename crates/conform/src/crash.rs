@@ -149,7 +149,7 @@ fn lines_of(child: &mut Child) -> anyhow::Result<Receiver<Line>> {
     Ok(lines)
 }
 
-/// Returns the operation from which writing can go on, as the reading process printed it.
+/// Returns the operation from which writing can continue, as the reading process printed it.
 fn next_operation(output: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(output);
     text.lines().find_map(|line| line.parse().ok())
@@ -198,7 +198,7 @@ fn write_on(place: &DatabasePlace, durability: Durability, from: u64) -> anyhow:
 }
 
 /// Opens the database after its process was killed, and compares it with what was acknowledged.
-/// Prints the operation from which writing can go on.
+/// Prints the operation from which writing can continue.
 pub(crate) fn read(
     place: &DatabasePlace,
     durability: Durability,

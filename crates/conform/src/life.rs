@@ -92,7 +92,7 @@ pub(crate) fn creates(place: &DatabasePlace) -> anyhow::Result<Verdict> {
 
 fn database_folder(place: &DatabasePlace) -> anyhow::Result<std::path::PathBuf> {
     let mut entries = fs_err::read_dir(&place.directory)?;
-    let folder = entries.next().context("the database has no folder")??;
+    let folder = entries.next().context("the database has no directory")??;
     Ok(folder.path())
 }
 
@@ -110,7 +110,7 @@ impl Use {
         let text = fs_err::read_to_string("/proc/self/status")?;
         let resident = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kilobytes = resident.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok());
-        let kilobytes: u64 = kilobytes.context("the kernel does not tell the resident memory")?;
+        let kilobytes: u64 = kilobytes.context("the kernel does not report the resident memory")?;
         Ok(Self {
             resident_bytes: kilobytes << 10,
             files: count("/proc/self/fd")?,

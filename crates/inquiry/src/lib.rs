@@ -5,7 +5,7 @@
 //! compare/   which targets of some runs are faster or slower, and the gate
 //! bisect/    which version or commit changed a step
 //! tune/      which configuration is better than the base
-//! search/    runs until a trial is decided, and the log from which an interrupted search goes on
+//! search/    runs until a trial is decided, and the log from which an interrupted search continues
 //! bundle/    a finding with all that others need to repeat it, and the run that repeats it
 //! shelf/     the runs of a folder, and what is known of each
 //! known_run  an earlier run whose times tell how long a plan takes

@@ -150,7 +150,7 @@ impl Gate {
         }
         let ended_ns = self.now();
 
-        // Connections that wait for the last one do not work. If their clock went on, the target
+        // Connections that wait for the last one do not work. If their clock continued, the target
         // with the longer operations would seem slower than it is.
         let idle_sum = (crew.held as u64 * ended_ns).saturating_sub(crew.arrived_ns);
         let idle_ns = idle_sum / (crew.held as u64).max(1);

@@ -57,14 +57,15 @@ descriptions! {
         "clients"
             => "numbers of clients to run with";
         "repeats"
-            => "how often to run each cell; verdicts need repeats, and Assay advises at least \
+            => "how many times to run each cell; verdicts need repeats, and Assay advises at least \
                 five. 0 measures no time, and counts only [exact work](#exact). Or \
                 `\"until decided\"`: adds repeats until each step of each target is \
                 faster or slower than the base, or a change that matters is ruled out, or the \
                 time is up ([statistics.md](statistics.md#until-decided))";
         "time"
-            => "for `repeats = \"until decided\"`: the most time for one `assay run`. A repeat \
-                begins only if it is expected to end in time; `--resume` goes on for as long again";
+            => "for `repeats = \"until decided\"`: the maximum time for one `assay run`. A repeat \
+                begins only if it is expected to end in time; `--resume` continues for as long \
+                again";
         "effect"
             => "for `repeats = \"until decided\"`: the smallest change that matters; `0.03` is \
                 3%";

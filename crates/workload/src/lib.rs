@@ -11,7 +11,7 @@
 //!
 //! Workloads don't use clocks, files or threads: `load` decides when a program prepares and
 //! executes its next operation. A step's summaries tell the workload what its connections did, so
-//! that it can check the data afterwards.
+//! that it can check the data afterward.
 //!
 //! ```
 //! use workload::insert::{Database, Insert, sql::Sql};

@@ -1,4 +1,4 @@
-//! The knowledge of a workload between two steps, with which another process goes on.
+//! The knowledge of a workload between two steps, with which another process continues.
 
 use serde::{Deserialize, Serialize};
 

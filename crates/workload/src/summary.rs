@@ -1,4 +1,4 @@
-//! The summaries of connections for their workload, which compares the data with them afterwards.
+//! The summaries of connections for their workload, which compares the data with them afterward.
 
 use serde::{Deserialize, Serialize};
 

@@ -51,7 +51,7 @@ pub fn run(setup: &Setup) -> Result<bool> {
 
 /// Compiles the adapter of RocksDB against a library.
 fn compile(setup: &Setup, library: &Path, adapter: &Path) -> Result<()> {
-    let folder = library.parent().context("the library is in no folder")?;
+    let folder = library.parent().context("the library is in no directory")?;
     let name = library.file_name().unwrap_or_default().to_string_lossy();
     let mut compile = setup.workspace.command("cc");
     compile.args(["-O2", "-shared", "-fPIC", "adapters/rocksdb.c", "-o"]).arg(adapter);

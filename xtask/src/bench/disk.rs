@@ -74,7 +74,7 @@ pub fn run(setup: &Setup) -> Result<bool> {
     Ok(passed)
 }
 
-/// Returns an interval of 95% for the median, which assumes nothing about the distribution: of the
+/// Returns a 95% interval for the median, which assumes nothing about the distribution: of the
 /// sorted values, those at 0.98 times the square root of their number from the middle.
 fn interval_of_median(values: &[f64]) -> (f64, f64) {
     let mut sorted = values.to_vec();

@@ -16,7 +16,7 @@ const DESCRIPTIONS: &str = "docs/examples/import";
 /// A cell that nothing explains is a failure. Without the folder, nothing is measured.
 pub fn run(setup: &Setup) -> Result<bool> {
     let Some(campaigns) = &setup.campaigns else {
-        println!("not measured: `--campaigns DIR` names the folder of published campaigns");
+        println!("not measured: `--campaigns DIR` names the directory of published campaigns");
         return Ok(true);
     };
     let assay = setup.build_assay()?.join("assay");
@@ -28,7 +28,7 @@ pub fn run(setup: &Setup) -> Result<bool> {
     for description in descriptions(setup)? {
         let name = description.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let Some(source) = source(campaigns, &name)? else {
-            println!("{name}: not in the folder");
+            println!("{name}: not in the directory");
             continue;
         };
 

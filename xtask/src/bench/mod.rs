@@ -238,11 +238,11 @@ impl Request {
                     setup.only.clone_from(text);
                 }
                 "--campaigns" => {
-                    let folder = arguments.next().context("`--campaigns` needs a folder")?;
+                    let folder = arguments.next().context("`--campaigns` needs a directory")?;
                     setup.campaigns = Some(PathBuf::from(folder));
                 }
                 "--keep" => {
-                    let folder = arguments.next().context("`--keep` needs a folder")?;
+                    let folder = arguments.next().context("`--keep` needs a directory")?;
                     setup.keep = Some(PathBuf::from(folder));
                 }
                 name => chosen.push(BENCHMARKS.entry(name)?),

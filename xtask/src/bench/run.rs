@@ -119,7 +119,7 @@ fn home_of_a_run(setup: &Setup) -> Result<TempDir> {
 pub fn fetch(setup: &Setup, spec: &str) -> Result<String> {
     let printed = output(assay(setup)?.args(["fetch", spec]))?;
     let path = builds::path(&printed);
-    Ok(path.context("`assay fetch` names no folder")?.to_owned())
+    Ok(path.context("`assay fetch` names no directory")?.to_owned())
 }
 
 /// Returns the build that [`ASSAY_TEST_MYSQL`] names, or fetches MariaDB with MyRocks.

@@ -59,7 +59,7 @@ impl Tools {
     pub(super) fn path_variable(&self) -> Result<OsString> {
         let others = std::env::var_os("PATH").unwrap_or_default();
         let all = std::iter::once(self.folder.join("bin")).chain(std::env::split_paths(&others));
-        std::env::join_paths(all).context("PATH has a folder with a colon")
+        std::env::join_paths(all).context("PATH has a directory with a colon")
     }
 
     /// Adds a file to the licenses of a wheel, and removes the debug information of its binary, which

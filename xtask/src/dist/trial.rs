@@ -67,7 +67,7 @@ fn one(package: &Path, version: &str) -> Result<()> {
             unpacked(root, version)
         }
         Some("whl") => wheel(package, root, version),
-        _ => bail!("it is no package"),
+        _ => bail!("it is not a package"),
     }
 }
 

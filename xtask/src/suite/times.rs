@@ -35,7 +35,7 @@ impl Times {
         for (index, line) in fs::read_to_string(file)?.lines().enumerate().skip(1) {
             let (job, test, seconds) = fields(line).with_context(|| {
                 format!(
-                    "line {} of {} is no time of a test; remove the file",
+                    "line {} of {} is not a time of a test; remove the file",
                     index + 1,
                     file.display()
                 )

@@ -93,8 +93,8 @@ impl TrialResult {
         self.links.iter().all(|link| link.finding != Finding::Undecided)
     }
 
-    /// Returns whether the search can go on from here: from one end that a candidate differs from,
-    /// even if the other is not decided.
+    /// Returns whether the search can continue from here: from one end that a candidate differs
+    /// from, even if the other is not decided.
     pub fn says_where_to_go(&self) -> bool {
         let differs = self.links.iter().any(|link| link.finding == Finding::Differs);
         differs || self.is_decided()

@@ -182,7 +182,7 @@ impl Search {
         Some(self.middle_trial(next, low, high))
     }
 
-    /// Goes on, on each side of a candidate, where it differs from the end. Where that is not
+    /// Continues on each side of a candidate, where it differs from the end. Where that is not
     /// decided, a change may remain.
     fn narrow_beside(
         &self,

@@ -18,7 +18,7 @@ const ERROR_RATE: f64 = 0.05;
 /// Variances of logarithms below this are rounding errors of equal figures.
 const LEAST_VARIANCE: f64 = 1e-18;
 
-/// A share of the variance of single values, with its interval of 95%.
+/// A share of the variance of single values, with its 95% interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct VarianceShare {
     /// The estimate, in 0..=1.

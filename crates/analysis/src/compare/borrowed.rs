@@ -7,7 +7,7 @@
 //! spreads of this target.
 //!
 //! Where the repeats of a step agree better than its turns can tell them apart, which few repeats do
-//! by luck, the spread is moderated towards what the turns show. `docs/statistics.md` has the
+//! by luck, the spread is moderated toward what the turns show. `docs/statistics.md` has the
 //! formulas.
 
 use super::draft::UndecidedRow;

@@ -99,7 +99,7 @@ pub fn gate(compared: &Compared, thresholds: &Thresholds) -> Gate {
     }
 }
 
-/// Returns the judgement of each comparison that the gate rests on, with its index in
+/// Returns the judgment of each comparison that the gate rests on, with its index in
 /// [`Compared::rows`].
 pub fn judged(compared: &Compared, thresholds: &Thresholds) -> Vec<(usize, Judged)> {
     let mut judged = Vec::new();
@@ -116,7 +116,7 @@ pub fn judged(compared: &Compared, thresholds: &Thresholds) -> Vec<(usize, Judge
     judged
 }
 
-/// Returns the judgement of the exact work of each connection that the gate rests on, with its
+/// Returns the judgment of the exact work of each connection that the gate rests on, with its
 /// index in [`Compared::work`]. The work of the background depends on timers, so it is not judged.
 ///
 /// Work that is shown to be more than its threshold is a regression. Only with a threshold of its
@@ -151,7 +151,7 @@ fn judge_work(work: &ComparedWork, threshold: f64) -> Judged {
     }
 }
 
-/// The judgement of one comparison.
+/// The judgment of one comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
     /// A change for the worse beyond the threshold is ruled out.
@@ -294,7 +294,7 @@ mod tests {
     fn what_may_hide_a_regression_is_doubtful() {
         let noisy = |low, high| row(THROUGHPUT, Verdict::TooNoisy, Some((low, 1.0, high)));
         assert_eq!(judged(vec![noisy(0.94, 1.06)], &[]), Gate::Doubtful(vec![0]));
-        // Too noisy to rule out 3%, but not 5%; or noisy towards the better.
+        // Too noisy to rule out 3%, but not 5%; or noisy toward the better.
         assert_eq!(judged(vec![noisy(0.955, 1.045), noisy(0.99, 1.2)], &[]), Gate::Pass);
         for verdict in [Verdict::Single, Verdict::Invalid, Verdict::NotComparable] {
             let rows = vec![

@@ -1,4 +1,4 @@
-//! Compares targets with a base: how much each step changed, and how sure that is.
+//! Compares targets with a base: how much each step changed, and how certain that is.
 //!
 //! ```text
 //! Figures ─► samples ─► matching ─► estimate ─► draft ─► verdict ─► Compared

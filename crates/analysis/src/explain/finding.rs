@@ -47,9 +47,9 @@ pub enum FindingKind {
     HostBusy,
     /// No measured figure accounts for the change.
     Unexplained,
-    /// The client is the limit.
+    /// The client is the bottleneck.
     ClientBound,
-    /// The disk is the limit.
+    /// The disk is the bottleneck.
     DiskFloor,
     /// A step after others differs from the same step right after the load.
     Sequence,

@@ -1,4 +1,4 @@
-//! Explains a comparison: what changed, by how much, how sure that is, why, and the caveats.
+//! Explains a comparison: what changed, by how much, how certain that is, why, and the caveats.
 //!
 //! ```text
 //! Compared ─► case ─► accounting ─► cause ───► explanation ─► Finding

@@ -30,7 +30,7 @@ pub enum Statement {
     Change(ThroughputChange),
     /// Client threads have no time left; the busiest first, at least one.
     ClientBound(Vec<BusyClients>),
-    /// The disk is the limit.
+    /// The disk is the bottleneck.
     AtFloor(AtFloor),
     /// A step after others differs from the same step right after the load.
     Sequence(SequencedStep),

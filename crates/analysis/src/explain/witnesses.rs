@@ -29,7 +29,7 @@ pub enum Agreement {
     SameWork,
     /// Work changed, and time shows no change.
     SameTime,
-    /// Work changed, and time is too noisy to tell.
+    /// Work changed, and time is too noisy to say.
     NoisyTime,
     /// Work changed, and time was not compared.
     UnknownTime,

@@ -1,4 +1,4 @@
-//! The number of looks at the results of some runs, which decides how sure a verdict has to be.
+//! The number of looks at the results of some runs, which decides how certain a verdict has to be.
 
 use record::{Run, Status};
 use serde::Serialize;

@@ -65,7 +65,7 @@ pub struct ReferenceMove {
     pub target: String,
     /// New / old of the reference.
     pub ratio: f64,
-    /// The ends of its interval of 95%.
+    /// The ends of its 95% interval.
     pub low: f64,
     /// See `low`.
     pub high: f64,
@@ -297,7 +297,7 @@ fn cause_on_one_machine(found: &Circumstances, change: &LevelChange) -> Cause {
     let has_moved = |reference: &ReferenceMove| {
         let moved = towards(reference.ratio);
         let reach = (reference.high / reference.low).ln() / 2.0;
-        // The interval is of 95%; that of 99% is wider by about a third.
+        // It is a 95% interval; a 99% interval is wider by about a third.
         let is_sure = moved > reach * WIDER;
         is_sure && moved >= MOVED_SHARE * size.abs()
     };
@@ -320,5 +320,5 @@ fn cause_on_one_machine(found: &Circumstances, change: &LevelChange) -> Cause {
     }
 }
 
-/// The width of an interval of 99% relative to one of 95%, for many points.
+/// The width of a 99% interval relative to a 95% interval, for many points.
 const WIDER: f64 = 1.31;

@@ -179,7 +179,7 @@ impl<'v> Fit<'v> {
         Sides { left: ranges[change].clone(), right: ranges[change + 1].clone() }
     }
 
-    /// Computes the noise around the levels, and how sure each change is.
+    /// Computes the noise around the levels, and how certain each change is.
     fn judge(&mut self) {
         self.noise = self.by_differences.around(self.values, &self.ranges());
         let all = 0..self.changes.len();

@@ -1,4 +1,4 @@
-//! Finds since when a step changed, over many runs: by how much, how sure, and what changed with
+//! Finds since when a step changed, over many runs: by how much, how certain, and what changed with
 //! it.
 //!
 //! ```text
@@ -94,7 +94,7 @@ pub struct SeriesHistory {
 /// A change of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Where it is, how large, and how sure.
+    /// Where it is, how large, and how certain.
     pub level: LevelChange,
     /// It is for the worse.
     pub is_worse: bool,

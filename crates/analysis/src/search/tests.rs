@@ -231,7 +231,7 @@ fn a_missed_rate_above_a_met_one_counts_only_after_a_second_try() {
     let capped = RateSearch { rate_max: Some(500.0), tolerance: 0.6, ..SEARCH };
     let complete = |variant, is_met| (variant, Status::Complete, Some(row(is_met)));
     let first = [complete("rate-500", false), complete("rate-250", true)];
-    // Without a lower one that is met, bisection goes on.
+    // Without a lower one that is met, bisection continues.
     assert_eq!(state_of(&capped, &first[..1]), SearchState::Next(250.0));
     assert_eq!(state_of(&capped, &first), SearchState::Next(500.0));
 

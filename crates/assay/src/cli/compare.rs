@@ -74,11 +74,11 @@ pub struct CompareArgs {
     /// Sets the exit code for use in CI, as described below
     #[arg(long)]
     pub gate: bool,
-    /// Also writes the judgements of `--gate` and `--require` as a JUnit report. An
-    /// uncertain judgement is an error there
+    /// Also writes the judgments of `--gate` and `--require` as a JUnit report. An
+    /// uncertain judgment is an error there
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// Also writes the comparison as Markdown, after the judgements of `--gate` and `--require`,
+    /// Also writes the comparison as Markdown, after the judgments of `--gate` and `--require`,
     /// such as for `$GITHUB_STEP_SUMMARY`
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,

@@ -24,7 +24,7 @@ Examples:
   assay history results --html history.html --gate
   assay history results --metric throughput --step qr100 --by version")]
 pub struct HistoryArgs {
-    /// The folder of runs; those in folders below it count as well
+    /// The directory of runs; those in directories below it count as well
     #[arg(default_value = runner::RESULTS, value_name = "DIR")]
     pub folder: PathBuf,
     /// The order of the points

@@ -13,20 +13,20 @@ Examples:
   assay import old --campaign campaign.toml --out results/old
   assay import old --campaign campaign.toml --as-published")]
 pub struct ImportArgs {
-    /// The folder or archive with result files of other tools
+    /// The directory or archive with result files of other tools
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// The description of the folder: which file is of which target and step
     #[arg(long, value_name = "FILE", required_unless_present = "guess")]
     pub campaign: Option<PathBuf>,
-    /// The run directory to write; for a campaign of several runs, their folder [default: a new
-    /// one in `results`]
+    /// The run directory to write; for a campaign of several runs, their directory [default: a
+    /// new one in `results`]
     #[arg(long, value_name = "RUN")]
     pub out: Option<PathBuf>,
     /// Says how each file is understood, and writes nothing
     #[arg(long, conflicts_with_all = ["out", "guess"])]
     pub explain: bool,
-    /// Prints a first description of the folder
+    /// Prints a first description of the directory
     #[arg(long, conflicts_with_all = ["campaign", "out"])]
     pub guess: bool,
     /// Computes the tables that the campaign's author published, with the same arithmetic, and

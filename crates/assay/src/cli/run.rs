@@ -79,7 +79,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub keep_going: bool,
     /// Begins cells with copies of databases in DIR that earlier cells loaded, and keeps new ones
-    /// there, as `--set reuse=true` does in the default folder. `assay databases` lists them
+    /// there, as `--set reuse=true` does in the default directory. `assay databases` lists them
     #[arg(long, value_name = "DIR")]
     pub reuse: Option<PathBuf>,
     /// Keeps a copy of each target's database after this step, as `--set keep-after=STEP` does, for runs
@@ -377,7 +377,7 @@ pub struct CellArgs {
     /// The directory for databases
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
-    /// The folder of databases that cells share
+    /// The directory of databases that cells share
     #[arg(long, value_name = "DIR")]
     pub reuse: Option<PathBuf>,
     /// The progress of the whole run

@@ -9,7 +9,7 @@ use crate::exit::{Exit, report_error};
 use crate::output::{eprint_line, eprint_plain, print, style};
 use crate::run_view::RunView;
 
-/// Begins a search, or goes on with one.
+/// Begins a search, or continues one.
 pub fn bisect(args: &BisectArgs) -> anyhow::Result<Exit> {
     let base = args.place.request();
     let view = RunView::of_series(&args.place);

@@ -1,4 +1,4 @@
-//! `assay compare`: shows which targets are faster or slower than a base, how sure that is, and
+//! `assay compare`: shows which targets are faster or slower than a base, how certain that is, and
 //! why. It reads only run directories.
 
 mod ci;

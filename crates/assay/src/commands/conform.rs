@@ -33,7 +33,7 @@ pub fn conform(args: &ConformArgs) -> anyhow::Result<Exit> {
     let is_table = args.format == TableFormat::Table;
     let outcomes = conform::run(&request, &mut |outcome| {
         if is_table {
-            // The rest goes on even if nobody reads this.
+            // The rest continues even if nobody reads this.
             let _ = print(&line(outcome));
         }
     })?;

@@ -85,6 +85,7 @@ fn nothing_to_show(args: &HistoryArgs) -> UsageError {
         format!("there are no runs of that plan below `{shown}`")
     };
 
-    let help = "give the folder that `assay run` writes to, which is `results` without `--results`";
+    let help =
+        "give the directory that `assay run` writes to, which is `results` without `--results`";
     UsageError::new(message, Some(help.into()))
 }

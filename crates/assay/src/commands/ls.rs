@@ -41,7 +41,7 @@ fn newest_first(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if RunDir::exists_at(folder) {
         let help = format!("`assay show {shown}` prints its results");
         return Err(UsageError::new(
-            format!("`{shown}` is a run, not a folder of runs"),
+            format!("`{shown}` is a run, not a directory of runs"),
             Some(help),
         )
         .into());
@@ -50,7 +50,7 @@ fn newest_first(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut runs = runs_in(folder)?;
     if runs.is_empty() {
         let help =
-            "give the folder that `assay run` writes to, which is `results` without `--results`";
+            "give the directory that `assay run` writes to, which is `results` without `--results`";
         return Err(UsageError::new(format!("`{shown}` has no runs"), Some(help.into())).into());
     }
 

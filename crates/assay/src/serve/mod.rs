@@ -42,13 +42,13 @@ fn require_folder(folder: &Path) -> anyhow::Result<()> {
     let shown = terminal_text(&folder.display().to_string());
     if RunDir::exists_at(folder) {
         let help = format!("`assay report {shown}` makes its page");
-        let message = format!("`{shown}` is a run, not a folder of runs");
+        let message = format!("`{shown}` is a run, not a directory of runs");
         return Err(UsageError::new(message, Some(help)).into());
     }
 
     if !folder.is_dir() {
         let help =
-            "give the folder that `assay run` writes to, which is `results` without `--results`";
+            "give the directory that `assay run` writes to, which is `results` without `--results`";
         let message = format!("`{shown}` is not a directory");
         return Err(UsageError::new(message, Some(help.into())).into());
     }

@@ -23,7 +23,7 @@ impl Query {
     }
 }
 
-/// Returns text in which `+` and `%20` are blanks. Bytes that are no text become signs that stand
+/// Returns text in which `+` and `%20` are spaces. Bytes that are no text become signs that stand
 /// for unknown letters.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());

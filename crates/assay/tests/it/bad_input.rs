@@ -129,7 +129,7 @@ fn a_file_that_holds_no_text_is_refused_at_its_place() {
         place.write(&format!("{number}.toml"), &(steps.clone() + &engine));
     }
 
-    // Nobody writes into it: who opens it waits for ever.
+    // Nobody writes into it: who opens it waits forever.
     rustix::fs::mknodat(
         rustix::fs::CWD,
         place.join("pipe"),

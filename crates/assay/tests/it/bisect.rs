@@ -329,7 +329,7 @@ fn a_predicate_ends_with_the_exit_codes_of_git_bisect() {
 }
 
 #[test]
-#[ignore = "the judgement is that of CPU time, and the work that of exact cells"]
+#[ignore = "the judgment is that of CPU time, and the work that of exact cells"]
 fn a_predicate_by_work_finds_a_commit_that_does_more() {
     if let Some(judge) = Judge::new(WORK) {
         judge.judge(&judge.slow, "fillseq", &BY_WORK).expect_code(1);

@@ -42,7 +42,7 @@ fn a_regression_is_in_each_file_that_ci_reads() {
     assert_eq!(report[0]["location"]["path"], "plan.toml");
 
     let without = place.assay(&["compare", &run, "--junit", "gate.xml"]).expect_code(2);
-    without.expect_in_stderr(&["`--junit` needs judgements", "`--gate`"]);
+    without.expect_in_stderr(&["`--junit` needs judgments", "`--gate`"]);
 }
 
 /// A block of shell commands in a workflow file.

@@ -234,8 +234,8 @@ fn a_plan_whose_commits_are_not_there_is_refused_at_its_line() {
 
     for command in ["check", "run"] {
         place.assay(&[command, "plan.toml"]).expect_code(2).expect_in_stderr(&[
-            "build `unknown`: `missing` is no commit of",
-            "build `option`: `--output=x` is no commit of",
+            "build `unknown`: `missing` is not a commit of",
+            "build `option`: `--output=x` is not a commit of",
             "a reference does not begin with `-`",
             "missing.diff",
             "is not a git repository",

@@ -128,7 +128,7 @@ fn repeats_that_are_added_after_a_look_are_recorded_as_such() {
         run_json(&run)["is_open_ended"] == true
     };
 
-    // A single repeat shows nothing from which one could choose whether to go on.
+    // A single repeat shows nothing from which one could choose whether to continue.
     assert!(!with(&["--repeats", "2"]));
     assert_eq!(compared(&place, name)["looks"], "once");
     // Nothing is added.

@@ -479,7 +479,7 @@ fn only_what_was_fetched_is_removed() {
     shop.place.write("store/mine/file", "mine");
     shop.check(
         "
-        builds --remove mine | 1 | is not a build | removes only folders that it created
+        builds --remove mine | 1 | is not a build | removes only directories that it created
         builds --remove nothing | 2 | there is no build `nothing`
         builds --remove ../bin | 2 | invalid build name
         ",

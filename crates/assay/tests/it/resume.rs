@@ -170,7 +170,7 @@ fn kill_and_go_on(
     let mut seen = Seen::default();
     let results = place.join("results");
     let mut running = place.spawn_run(plan, &[]);
-    // Before its record is there, there is nothing to go on with.
+    // Before its record is there, there is nothing to continue.
     eventually("the run is recorded", || {
         running.must_run("it was recorded");
         any_below(&results, "run.json")

@@ -177,7 +177,10 @@ fn what_a_server_can_not_make_is_refused_before_the_run() {
     for (key, texts) in [
         (
             "table-format = \"columnar\"",
-            ["no table format `columnar`, but only `heap`", "`extensions` or `setup-sql`"],
+            [
+                "does not support table format `columnar`; it supports `heap`",
+                "`extensions` or `setup-sql`",
+            ],
         ),
         (
             "extensions = [\"nonesuch\"]",

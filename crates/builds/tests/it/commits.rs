@@ -35,7 +35,7 @@ fn a_reference_that_git_could_take_for_an_option_is_refused() {
     for reference in [option.as_str(), "-x", "", "main\n--all", "missing", "main:library.c"] {
         let error = place.repository().resolve(reference).unwrap_err();
         let told = told(&error);
-        assert!(told.contains(&format!("`{reference}` is no commit of")), "{told}");
+        assert!(told.contains(&format!("`{reference}` is not a commit of")), "{told}");
         assert!(told.contains("write a hash, a tag or a branch"), "{told}");
     }
     assert!(!output.exists());
@@ -68,10 +68,10 @@ fn commits_that_do_not_follow_each_other_are_refused_with_their_common_ancestor(
 
     let repository = place.repository();
     let told = told(&repository.commits_between(&one, &other).unwrap_err());
-    assert!(told.contains("is no ancestor of the bad one"), "{told}");
+    assert!(told.contains("is not an ancestor of the bad one"), "{told}");
     assert!(told.contains(&format!("give `{}`", base.short())), "{told}");
     let swapped = repository.commits_between(&one, &base).unwrap_err();
-    assert!(swapped.to_string().contains("is no ancestor"), "{swapped}");
+    assert!(swapped.to_string().contains("is not an ancestor"), "{swapped}");
     let same = repository.commits_between(&one, &one).unwrap_err();
     assert!(same.to_string().contains("are the same"), "{same}");
 }

@@ -108,7 +108,12 @@ fn a_recipe_that_gives_something_else_is_told() {
     let commit = place.repository().resolve("main").unwrap();
     for (make, gives, engine, why) in [
         ("true", "librocksdb.so", "rocksdb", "No such file"),
-        ("echo text > librocksdb.so", "librocksdb.so", "rocksdb", "no build of a supported engine"),
+        (
+            "echo text > librocksdb.so",
+            "librocksdb.so",
+            "rocksdb",
+            "not a build of a supported engine",
+        ),
         ("sh build.sh", "librocksdb.so", "postgres", "is a build of rocksdb, not postgres"),
         ("ln -s /etc/passwd librocksdb.so", "librocksdb.so", "rocksdb", "leads out of the source"),
         ("mkdir -p x/lib; ln -s /etc x/lib/etc", "x", "postgres", "leads out of it"),

@@ -293,7 +293,7 @@ fn role(notation: &dyn Notation, key: &str) -> Option<SettingRole> {
     if has_word && !is_unrelated { Some(SettingRole::Processors) } else { None }
 }
 
-/// Returns a value without surrounding quotes and blanks, and a directory without its trailing
+/// Returns a value without surrounding quotes and spaces, and a directory without its trailing
 /// slash.
 pub(crate) fn bare(value: &str) -> &str {
     let trimmed = value.trim();

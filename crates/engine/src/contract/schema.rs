@@ -19,7 +19,7 @@ pub enum ColumnType {
     Timestamp,
     /// A text with a maximum number of characters.
     Text(u32),
-    /// A text padded with blanks to a number of characters, with the empty text as its default.
+    /// A text padded with spaces to a number of characters, with the empty text as its default.
     Char(u32),
     /// A column of a table that a plan defines.
     Defined {
@@ -46,7 +46,7 @@ pub enum DefinedType {
         /// The digits after the point.
         decimals: u32,
     },
-    /// A text padded with blanks to a number of characters.
+    /// A text padded with spaces to a number of characters.
     Char(u32),
     /// A text with a maximum number of characters.
     Text(u32),

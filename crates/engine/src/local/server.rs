@@ -43,7 +43,7 @@ pub(crate) struct WrappedIn {
 const SLOWER_UNDER_WRAPPER: u32 = 10;
 
 /// The time to stop cleanly that a server gets whose data nobody needs. After the loss of a backend,
-/// PostgreSQL may wait for ever: it has begun a recovery, and the request to stop comes during that.
+/// PostgreSQL may wait forever: it has begun a recovery, and the request to stop comes during that.
 const ABANDON_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The properties in which kinds of servers differ.

@@ -69,8 +69,10 @@ pub(super) fn check_format<K: SqlKind>(session: &mut K::Session) -> Result<(), S
         return Ok(());
     }
 
-    let what =
-        format!("the server has no table format `{chosen}`, but only `{}`", available.join("`, `"));
+    let what = format!(
+        "the server does not support table format `{chosen}`; it supports `{}`",
+        available.join("`, `")
+    );
     Err(missing_format::<K>(what))
 }
 

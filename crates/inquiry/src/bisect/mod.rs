@@ -1,7 +1,7 @@
 //! Finds the version or the commit that changed a step.
 //!
 //! `analysis::bisect` decides what is measured next. Here each trial is measured as a run, and
-//! logged in `bisect.json`, from which an interrupted search goes on. `docs/bisect.md` has the
+//! logged in `bisect.json`, from which an interrupted search continues. `docs/bisect.md` has the
 //! rules.
 
 mod candidates;
@@ -94,7 +94,7 @@ impl<'a> Bisection<'a> {
         Ok(Self { opened: OpenSearch::begin(log, &name, place)?, plan })
     }
 
-    /// Goes on with a search.
+    /// Continues a search.
     ///
     /// # Errors
     /// The log cannot be read or is not trusted, or its plan has changed.
@@ -138,7 +138,7 @@ impl<'a> Bisection<'a> {
         &self.opened.directory
     }
 
-    /// Returns the option, with a blank before it, without which this search is not resumed.
+    /// Returns the option, with a space before it, without which this search is not resumed.
     pub fn trust_option(&self) -> &'static str {
         trust_option(&self.plan)
     }

@@ -106,7 +106,7 @@ impl Measuring<'_> {
     ) -> anyhow::Result<String> {
         let why = match self.trial.middle() {
             None => first_failure(figures, None),
-            // An error of the candidate itself lets the search go on without it.
+            // An error of the candidate itself lets the search continue without it.
             Some(_) => {
                 let own = first_failure(figures, target_of(run, &self.candidates[1]));
                 if let (None, Some(other)) = (&own, first_failure(figures, None)) {

@@ -50,7 +50,7 @@ pub fn cut(
     let file = plan_file::recorded_quietly(&run.plan)?;
     let plan = &file.plan;
     if plan.against_itself {
-        let message = "a run of a target against itself shows noise, which is no finding";
+        let message = "a run of a target against itself shows noise, which is not a finding";
         return Err(UsageError::new(message, None).into());
     }
 

@@ -78,7 +78,7 @@ pub fn keep(finding: &str, directory: &RunDir) -> anyhow::Result<()> {
     }
 }
 
-/// The judgement of a run about the finding that it repeats.
+/// The judgment of a run about the finding that it repeats.
 #[derive(Clone, Debug)]
 pub struct Reproduction {
     /// The result, as sentences for a terminal.

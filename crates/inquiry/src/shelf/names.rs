@@ -75,7 +75,7 @@ pub fn all(paths: &[PathBuf], note: &dyn Fn(&str)) -> anyhow::Result<Vec<PathBuf
     }
 
     if runs.is_empty() && !paths.is_empty() {
-        let help = "give directories that `assay run` wrote, or a folder of them";
+        let help = "give directories that `assay run` wrote, or a directory of them";
         return Err(UsageError::new("none of the paths is a run", Some(help.into())).into());
     }
 
@@ -153,7 +153,7 @@ fn newest_names(runs: &[PathBuf]) -> String {
 fn newest_in(folder: &Path) -> anyhow::Result<PathBuf> {
     let newest = runs_in(folder)?.pop();
     newest.ok_or_else(|| {
-        let message = format!("`{LATEST}` stands for no run: `{}` has none", shown(folder));
+        let message = format!("there is no run in `{}` for `{LATEST}`", shown(folder));
         UsageError::new(message, Some("give the directory of a run".into())).into()
     })
 }

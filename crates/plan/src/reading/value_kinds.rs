@@ -218,7 +218,7 @@ impl ValueKind for Script {
         let is_bad = |letter: char| letter.is_control() && !['\n', '\t'].contains(&letter);
 
         if text.trim().is_empty() || text.contains(is_bad) {
-            let message = format!("{} is no shell command: {}", code(name), code(text));
+            let message = format!("{} is not a shell command: {}", code(name), code(text));
             cx.error("plan::bad-text", node.place, message)
                 .label("expected one or more lines of text, without other control characters");
             return None;

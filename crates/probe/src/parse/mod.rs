@@ -37,7 +37,7 @@ fn number<T: FromStr>(what: &str, field: Option<&str>) -> Result<T, Malformed> {
     text.parse().map_err(|_| Malformed::new(what, text, "a whole number"))
 }
 
-/// Returns the text that follows `key` and a blank or colon at the beginning of a line.
+/// Returns the text that follows `key` and a space or colon at the beginning of a line.
 fn line<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix([':', ' ']))
 }

@@ -148,7 +148,7 @@ impl<'a> Parser<'a> {
                 self.header(&line[..at], line[at + 1..].trim())
             }
             Some(at) => self.assignment(&line[..at], line[at + 1..].trim()),
-            None => Err(format!("`{}` is no line of counts", shortened(line))),
+            None => Err(format!("`{}` is not a line of counts", shortened(line))),
         }
     }
 

@@ -76,7 +76,7 @@ impl Folder {
     fn open_self(&self, action: &'static str) -> Result<OwnedFd, RecordError> {
         self.handle().map_err(|error| match self.link_or_file() {
             Some((path, kind)) => {
-                RecordError::damaged(&path, format!("it is {kind}, not a folder"))
+                RecordError::damaged(&path, format!("it is {kind}, not a directory"))
             }
             None => RecordError::io(action, &self.path)(error),
         })
@@ -214,7 +214,7 @@ fn require_plain_name(path: &Path, name: &str) -> Result<(), RecordError> {
     if Path::new(name).components().eq([Component::Normal(name.as_ref())]) {
         return Ok(());
     }
-    Err(RecordError::damaged(path, "it is not the name of a file in this folder"))
+    Err(RecordError::damaged(path, "it is not the name of a file in this directory"))
 }
 
 pub(crate) struct FolderEntry {
@@ -305,7 +305,7 @@ fn require_regular(path: &Path, mode: u32) -> Result<(), RecordError> {
 fn kind_name(kind: FileType) -> &'static str {
     match kind {
         FileType::RegularFile => "a file",
-        FileType::Directory => "a folder",
+        FileType::Directory => "a directory",
         FileType::Symlink => "a symbolic link",
         FileType::Fifo => "a pipe",
         FileType::Socket => "a socket",

@@ -63,8 +63,8 @@ pub struct Cell {
     /// The steps that the engine cannot run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_applicable: Vec<StepNotApplicable>,
-    /// The kept database with which its later steps began; `None` if it loaded its own and went on
-    /// with it.
+    /// The kept database with which its later steps began; `None` if it loaded its own and
+    /// continued with it.
     #[serde(default)]
     pub database: Option<KeptDatabase>,
     /// The identifier of its run; filled in by [`CellDir`](crate::CellDir). Empty in records of

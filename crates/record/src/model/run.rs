@@ -64,7 +64,7 @@ pub struct Run {
     /// decided, or were added when the run was resumed. Comparisons allow for looking at any time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_open_ended: bool,
-    /// Repeats were added until its time was up: no result has ended it. False while it goes on.
+    /// Repeats were added until its time was up: no result has ended it. False while it continues.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_time_up: bool,
     /// The origin of a run that other tools measured; `None` if Assay measured it.

@@ -73,7 +73,7 @@ fn no_special_file_is_read_in_the_place_of_a_file() {
         drop(UnixListener::bind(&path).unwrap());
         told("it is a socket");
         fs_err::create_dir(&path).unwrap();
-        told("it is a folder");
+        told("it is a directory");
 
         let huge = fs_err::File::create(&path).unwrap();
         huge.set_len(1 << 42).unwrap();
@@ -103,7 +103,7 @@ fn a_link_in_the_place_of_a_folder_is_not_followed() {
         fs_err::rename(&path, &elsewhere).unwrap();
         symlink(&elsewhere, &path).unwrap();
         let refusal = refusal(run.path());
-        assert!(refusal.contains("it is a symbolic link, not a folder"), "{folder}: {refusal}");
+        assert!(refusal.contains("it is a symbolic link, not a directory"), "{folder}: {refusal}");
         assert!(
             run.begin_cell(&sample::cell_ref()).is_err() || folder.ends_with("steps"),
             "{folder}"

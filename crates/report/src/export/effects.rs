@@ -39,7 +39,7 @@ pub fn effects_csv(shown: &FactorEffects<'_>) -> String {
         }
     }
 
-    // The heads of the columns, even if there are no lines.
+    // The column headers, even if there are no lines.
     let factor = Factor { levels: vec![String::new()], ..Factor::default() };
     let like = csv_line(LineContext::default(), &factor, &Effect::default(), None);
     written(&like, &lines)

@@ -11,7 +11,7 @@ pub fn history_csv(view: &HistoryView<'_>) -> String {
     let changes = view.history.changes();
     let lines: Vec<SheetLine> =
         changes.iter().map(|(series, change)| line(view, series, Some(change))).collect();
-    // The heads of the columns, even if there are no lines.
+    // The column headers, even if there are no lines.
     let like = line(view, &SeriesHistory::default(), None);
     written(&like, &lines)
 }

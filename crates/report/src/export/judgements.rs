@@ -1,4 +1,4 @@
-//! Judgements of the gate and of requirements, for systems of continuous integration: JUnit, the
+//! Judgments of the gate and of requirements, for systems of continuous integration: JUnit, the
 //! annotations of GitHub, the code quality report of GitLab, and a summary in Markdown.
 
 use std::fmt::Write as _;
@@ -9,10 +9,10 @@ use crate::model::table::{Cell, Table, TableRow};
 use crate::model::text::terminal_text;
 use crate::printers::markdown;
 
-/// The most judgements that a summary lists: GitHub cuts a summary off at 1 MiB.
+/// The most judgments that a summary lists: GitHub cuts a summary off at 1 MiB.
 const LISTED_MAX: usize = 50;
 
-/// The outcome of a judgement.
+/// The outcome of a judgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JudgementOutcome {
     /// A regression is shown, or a requirement is missed.
@@ -37,13 +37,13 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Returns the judgements of a kind, in their order.
+    /// Returns the judgments of a kind, in their order.
     fn with(all: &[Self], outcome: JudgementOutcome) -> impl Iterator<Item = &Self> {
         all.iter().filter(move |judgement| judgement.outcome == outcome)
     }
 }
 
-/// Formats judgements as a JUnit report: a test case each, in one suite of this name. What is not
+/// Formats judgments as a JUnit report: a test case each, in one suite of this name. What is not
 /// certain is an error, which fails a build like a failure.
 pub fn junit(suite: &str, judgements: &[Judgement]) -> String {
     let count = |outcome| Judgement::with(judgements, outcome).count();
@@ -106,7 +106,7 @@ pub fn github_annotations(judgements: &[Judgement]) -> String {
 
 /// Escapes the message of a workflow command.
 fn in_message(text: &str) -> String {
-    // Line breaks have become blanks.
+    // Line breaks have become spaces.
     terminal_text(text).replace('%', "%25")
 }
 
@@ -136,7 +136,7 @@ pub fn gitlab_report(plan: &str, judgements: &[Judgement]) -> String {
     format!("{:#}\n", serde_json::Value::from(issues))
 }
 
-/// Formats judgements as Markdown: how many there are of each outcome, and those that did not pass.
+/// Formats judgments as Markdown: how many there are of each outcome, and those that did not pass.
 pub fn judgements_markdown(judgements: &[Judgement]) -> String {
     let count = |outcome| Judgement::with(judgements, outcome).count();
     let (failed, undecided) = (count(JudgementOutcome::Failed), count(JudgementOutcome::Undecided));

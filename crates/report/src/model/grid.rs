@@ -9,14 +9,14 @@ use crate::model::table::{Cell, TEST, Table, anchor};
 /// The number of columns that always fit. More lines than this are rows, if there are fewer tests.
 pub(crate) const ACROSS_MAX: usize = 8;
 
-/// The limits on columns, and on letters of a target, beyond which column heads take two lines.
+/// The limits on columns, and on letters of a target, beyond which column headers take two lines.
 const WHOLE_HEADS_MAX: usize = 3;
 const WHOLE_HEAD_MAX: usize = 16;
 
 /// A line of a table and its names.
 pub(crate) struct NamedLine<L> {
     pub line: L,
-    /// The texts on the left of a row, or the head of a column.
+    /// The texts on the left of a row, or a column header.
     pub names: Vec<String>,
 }
 

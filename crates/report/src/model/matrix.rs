@@ -74,7 +74,7 @@ impl Keys {
         .map(|(_, name, value)| (name, value))
     }
 
-    /// Returns the heads of the columns that identify a line, beginning with `first`.
+    /// Returns the column headers that identify a line, beginning with `first`.
     pub(crate) fn lead(self, first: &str) -> Vec<String> {
         let keys = self.of(&CellKey::default(), 0).map(|(name, _)| name);
         std::iter::once(first).chain(keys).map(str::to_string).collect()
@@ -240,7 +240,7 @@ impl<'a> Matrix<'a> {
         self.unreported.iter().all(|head| head.name != step)
     }
 
-    /// Returns the heads of the columns that identify a line.
+    /// Returns the column headers that identify a line.
     pub(crate) fn lead(&self) -> Vec<String> {
         self.keys.lead("target")
     }

@@ -33,7 +33,7 @@ fn has_other_unit(step: StepHead<'_>) -> bool {
 }
 
 /// Returns the title of a table of throughput. If steps have other units than rows and queries, the
-/// heads of columns show the units.
+/// column headers show the units.
 pub(crate) fn throughput_title(
     matrix: &Matrix<'_>,
     group: Option<&str>,
@@ -62,7 +62,7 @@ pub(crate) fn throughput_head(matrix: &Matrix<'_>, step: StepHead<'_>) -> String
 /// The maximum length of a step's name in one line.
 const HEAD_MAX: usize = 12;
 
-/// Returns a step's name as the head of a column; breaks a long name into two lines.
+/// Returns a step's name as a column header; breaks a long name into two lines.
 pub(crate) fn step_head(name: &str) -> String {
     let at = match name.find("whilewriting") {
         Some(at) => Some(at).filter(|&at| at > 0),

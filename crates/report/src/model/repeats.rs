@@ -2,7 +2,7 @@
 
 use crate::model::table::{Cell, Table, TableRow, Tone};
 
-/// The heads of the columns that tell repeats of a target apart.
+/// The column headers that tell repeats of a target apart.
 const OF_REPEATS: [&str; 2] = ["repeat", "run"];
 
 /// The repeats of one target in a table.

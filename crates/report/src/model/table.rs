@@ -156,10 +156,10 @@ pub(crate) const FAILURES: &str = "†";
 /// The columns on the left that group rows: rows are compared with each other within a group.
 const GROUPING: [&str; 2] = ["variant", "clients"];
 
-/// The head of the column of tests.
+/// The header of the column of tests.
 pub(crate) const TEST: &str = "test";
 
-/// The head of the column of steps.
+/// The header of the column of steps.
 pub(crate) const STEP: &str = "step";
 
 /// A table: texts on the left that identify each row, figures on the right.

@@ -173,7 +173,7 @@ fn square(square: &HeatCell, x: f64, y: f64, width: f64) -> Markup {
     }
 }
 
-/// Breaks the head of a column into lines.
+/// Breaks a column header into lines.
 fn broken(name: &str) -> Vec<String> {
     step_head(name).split('\n').map(str::to_string).collect()
 }

@@ -79,7 +79,7 @@ impl StripScale {
         format!("{:.2}%", 100.0 * self.scale.share(ratio))
     }
 
-    /// Draws the axis for the head of a column: the lowest and the highest tick, and 1.
+    /// Draws the axis for a column header: the lowest and the highest tick, and 1.
     pub(crate) fn axis(&self) -> Markup {
         let ticks = &self.scale.ticks;
         let is_one = |tick: f64| (tick - 1.0).abs() < 1e-9;

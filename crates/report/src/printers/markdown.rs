@@ -61,7 +61,7 @@ fn in_cell(text: &str) -> String {
     lines.join("<br>")
 }
 
-/// Escapes Markdown and HTML, except for code in backticks. Blanks become single ones.
+/// Escapes Markdown and HTML, except for code in backticks. Spaces become single ones.
 pub fn escaped(text: &str) -> String {
     let text = terminal_text(text);
 

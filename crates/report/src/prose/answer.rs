@@ -32,8 +32,8 @@ use crate::tables::compared::{effects as effect_tables, verdicts};
 /// The maximum number of changes that a sentence lists.
 const NAMED: usize = 4;
 
-/// Returns the result of a search or of a comparison: first the answer, then why and how sure that
-/// is.
+/// Returns the result of a search or of a comparison: first the answer, then why and how certain
+/// that is.
 pub(crate) fn passage(comparison: &Comparison<'_>) -> Passage {
     let Comparison { run, figures, compared, effects, findings, .. } = *comparison;
     let doubt = Validity::of(figures).doubt();

@@ -59,7 +59,7 @@ pub(crate) fn method(view: &HistoryView<'_>) -> Vec<String> {
             percent(view.error_rate)
         ),
         "A change that came with another machine, or with a change of a target whose build and config stayed the same, is \
-         put down to the machine."
+         attributed to the machine."
             .to_owned(),
     ]
 }

@@ -1,4 +1,4 @@
-//! The judgements of the gate and of requirements, a sentence each.
+//! The judgments of the gate and of requirements, a sentence each.
 
 use analysis::compare::{
     ComparedStep, ComparedWork, RequirementResult, THROUGHPUT, Verdict, WorkVerdict, metric_label,
@@ -6,7 +6,7 @@ use analysis::compare::{
 
 use crate::tables::compared::ratio_with_bounds;
 
-/// Returns the judgement of a comparison: its verdict, its ratio to the `base`, and the threshold
+/// Returns the judgment of a comparison: its verdict, its ratio to the `base`, and the threshold
 /// `limit`, a share.
 pub fn comparison_sentence(row: &ComparedStep, base: &str, limit: f64) -> String {
     let mut text = row.cell.target.clone();
@@ -37,7 +37,7 @@ pub fn comparison_sentence(row: &ComparedStep, base: &str, limit: f64) -> String
     text
 }
 
-/// Returns the judgement of a connection's work, with the threshold `limit`, a share.
+/// Returns the judgment of a connection's work, with the threshold `limit`, a share.
 pub fn work_sentence(work: &ComparedWork, base: &str, limit: f64) -> String {
     let mut text = work.cell.target.clone();
     if let Some(variant) = &work.cell.variant {

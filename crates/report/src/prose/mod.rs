@@ -52,7 +52,7 @@ pub(crate) const SECOND_TRIAL: &str = "A second trial, with new servers and data
 pub(crate) struct Passage {
     /// The statement itself: the title of a finding, or the first sentence of an answer.
     pub heading: String,
-    /// The reasons, and how sure they are.
+    /// The reasons, and how certain they are.
     pub sentences: Vec<String>,
     /// The next thing to do.
     pub remedy: Option<String>,

@@ -8,13 +8,13 @@ use crate::model::history::{HistoryView, cause_text, change_text, load_text, pla
 use crate::model::number::{rate_text, ratio_text};
 use crate::model::table::{Cell, Table, Tone};
 
-/// The heads of the columns that name a series, after the plan.
+/// The column headers that name a series, after the plan.
 const LEAD: [&str; 4] = ["target", "load", "step", "metric"];
 
 /// Returns the first changes: those that fail the gate, then those of targets, then others, the
 /// largest first. The others are counted.
 pub(crate) fn changes(view: &HistoryView<'_>, most: usize) -> Table {
-    let columns = ["change", "before", "after", "p", "runs", "since (UTC)", "put down to"];
+    let columns = ["change", "before", "after", "p", "runs", "since (UTC)", "attributed to"];
     let mut table =
         Table::new("changes", "Changes of level, new / old", lead(view), heads(&columns));
 
@@ -58,7 +58,7 @@ fn heads(columns: &[&str]) -> Vec<String> {
     columns.iter().map(|head| (*head).to_owned()).collect()
 }
 
-/// Returns the heads of the columns that name a series. One plan needs no column.
+/// Returns the column headers that name a series. One plan needs no column.
 fn lead(view: &HistoryView<'_>) -> Vec<String> {
     let plan = has_plans(view).then(|| "plan".to_owned());
     plan.into_iter().chain(heads(&LEAD)).collect()

@@ -16,7 +16,7 @@ use crate::model::table::{Cell, Table, TableHeading, Tone, anchor};
 use crate::model::worth::{ended_row, marked_if_invalid};
 use crate::tables::metrics::{Column, figure_table};
 
-/// The reasons of stalls and their totals: the library's name, and the head of the column.
+/// The reasons of stalls and their totals: the library's name, and the column header.
 const REASONS: [(&str, &str); 4] = [
     ("l0-file-count-limit", "\nl0-file-\ncount-limit"),
     ("memtable-limit", "\nmemtable-\nlimit"),

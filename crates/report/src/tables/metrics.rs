@@ -23,7 +23,7 @@ use crate::tables::{commands, plans, system_calls};
 /// A column of a table of figures.
 pub(crate) struct Column {
     pub name: &'static str,
-    /// The head of the column.
+    /// The column header.
     pub head: String,
     pub decimals: Decimals,
     /// The explanation of the name, if the name needs one.

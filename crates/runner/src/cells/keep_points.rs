@@ -79,7 +79,7 @@ impl KeepPoint {
             None => format!("no database of this engine is kept after `{step}` in `{folder}`"),
         };
         let help = format!(
-            "make one with `assay run PLAN --keep-after {step} --only '{target}'`, without `--from`; `--reuse DIR` chooses another folder than `{folder}`"
+            "make one with `assay run PLAN --keep-after {step} --only '{target}'`, without `--from`; `--reuse DIR` chooses another directory than `{folder}`"
         );
         UsageError::new(message, Some(help))
     }

@@ -34,7 +34,7 @@ pub struct InMaking {
     wrong: Option<String>,
 }
 
-/// The origin of the database with which a cell goes on.
+/// The origin of the database with which a cell continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The cell made it.
@@ -89,7 +89,7 @@ impl KeepPoint {
     }
 
     /// Returns the database that another cell has kept here, or keeps the cell's own, whose files are
-    /// `leftovers`. So all cells go on with the same database.
+    /// `leftovers`. So all cells continue with the same database.
     ///
     /// # Errors
     /// The steps left wrong data, or the database cannot be kept.

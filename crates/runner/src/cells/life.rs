@@ -115,9 +115,9 @@ fn begin_with_database(
     Ok(None)
 }
 
-/// Runs the steps that make a database, keeps it, and lets the cell go on with a copy. If another cell
-/// has kept such a database, the cell goes on with a copy of that one. Returns the status of
-/// the steps if they did not complete.
+/// Runs the steps that make a database, keeps it, and lets the cell continue with a copy. If
+/// another cell has kept such a database, the cell continues with a copy of that one. Returns the
+/// status of the steps if they did not complete.
 fn make_and_keep(cell: &mut CellRun<'_>, point: &KeepPoint) -> anyhow::Result<Option<Status>> {
     cell.begin_making(point.steps);
     let target = start_target(cell)?;

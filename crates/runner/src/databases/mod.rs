@@ -228,10 +228,10 @@ impl Databases {
             refuse_shared(&self.root)?;
         }
         let (parent, name) = (self.root.parent(), self.root.file_name());
-        let (parent, name) = parent.zip(name).context("the folder for databases has no name")?;
+        let (parent, name) = parent.zip(name).context("the directory for databases has no name")?;
 
         DataDir::create(parent, &name.to_string_lossy())
-            .context("databases cannot be kept; `--reuse DIR` chooses another folder")?;
+            .context("databases cannot be kept; `--reuse DIR` chooses another directory")?;
         refuse_shared(&self.root)
     }
 
@@ -385,7 +385,7 @@ fn refuse_shared(directory: &Path) -> anyhow::Result<()> {
         shared.display()
     );
     let help =
-        "choose a folder that only this user can write to with `--reuse DIR` or ASSAY_DATABASES";
+        "choose a directory that only this user can write to with `--reuse DIR` or ASSAY_DATABASES";
     Err(UsageError::new(message, Some(help.into())).into())
 }
 

@@ -195,7 +195,7 @@ pub struct JudgedRepeat<'a> {
     pub time_left: Duration,
     /// The next action.
     pub next: NextRepeat,
-    /// The command that goes on with this run later.
+    /// The command that continues this run later.
     pub resume_command: String,
 }
 

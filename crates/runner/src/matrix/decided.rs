@@ -2,8 +2,8 @@
 //! the time is up.
 //!
 //! A round is one repeat: of each target that has an open comparison, and of the base. The analysis
-//! says what is open ([`Decision`]), from the record alone, so an interrupted run goes on where it
-//! ended.
+//! says what is open ([`Decision`]), from the record alone, so an interrupted run continues where
+//! it ended.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -193,7 +193,7 @@ fn judge(
         };
         let compared = compare(&group.figures, &options);
         for row in compared.rows.iter().filter(|row| row.metric == THROUGHPUT) {
-            // Cells that failed count as tried: a target that always fails would go on forever.
+            // Cells that failed count as tried: a target that always fails would continue forever.
             let tried = run.cells.iter().filter(|cell| cell.key.is_repeat_of(&row.cell)).count();
             comparisons.push(JudgedComparison {
                 decision: compared.decision(row, tried as u32),

@@ -9,7 +9,7 @@ use super::Task;
 pub fn after_loaders(plan: &Plan, tasks: &mut Vec<Task>) {
     let mut waiting = std::mem::take(tasks);
     while !waiting.is_empty() {
-        // The first one goes on if all wait for each other.
+        // The first one continues if all wait for each other.
         let is_ready = |task: &Task| is_after_loader(plan, tasks, &waiting, task);
         let next = waiting.iter().position(is_ready).unwrap_or(0);
         tasks.push(waiting.remove(next));

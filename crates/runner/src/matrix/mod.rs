@@ -6,8 +6,9 @@
 //!
 //! * [`pace`] estimates how long the rest takes, from the cells that were measured.
 //! * `failures` says which cells are left out after a failure.
-//! * `growth` adds cells while a search for a rate goes on ([`find`]), or until all comparisons are
-//!   decided (`decided`); [`against_itself`] adds those of a twin, and `repeats` more of the same.
+//! * `growth` adds cells while a search for a rate continues ([`find`]), or until all comparisons
+//!   are decided (`decided`); [`against_itself`] adds those of a twin, and `repeats` more of the
+//!   same.
 //! * [`only`] selects cells, and `loaders` says which of them wait for another's database.
 //! * `max_rates` measures the highest rates first, if the plan has shares of them.
 //! * [`incomplete`] counts what is left for the next invocation, and [`known_times`] reads how long an

@@ -1,6 +1,6 @@
 //! A run from its request to its end.
 //!
-//! * [`begin`] creates the record of a run, and [`resume`] goes on with that of a [`recorded_run`].
+//! * [`begin`] creates the record of a run, and [`resume`] continues that of a [`recorded_run`].
 //! * [`load_rank`] is a run on a host that only makes load for another.
 //! * [`conduct`] measures the cells in the order of the matrix, with the [`disk_floor`] before and
 //!   after them. [`machine`] describes where.

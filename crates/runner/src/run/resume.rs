@@ -212,7 +212,7 @@ fn with_simulation(
 }
 
 /// Returns whether a target was measured more than once, so that its comparison could be looked at:
-/// a single repeat shows nothing from which one could choose whether to go on.
+/// a single repeat shows nothing from which one could choose whether to continue.
 fn has_pairs(directory: &RunDir, run: &Run) -> anyhow::Result<bool> {
     let mut complete: Vec<&CellKey> = Vec::new();
     for cell in run.cells.iter().filter(|cell| cell.key.kind.is_measured()) {

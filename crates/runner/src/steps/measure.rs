@@ -171,7 +171,7 @@ impl<'a> StepRunner<'a> {
             }
             None => (self.run_load(load, limits, &mut sink, record), None),
         };
-        // Instruments that sample go on until the sink ends, so the profiler stops before them.
+        // Instruments that sample continue until the sink ends, so the profiler stops before them.
         let ended_ns = clock.now();
         profiler.iter_mut().for_each(Profiler::disable);
 

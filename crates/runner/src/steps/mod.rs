@@ -249,7 +249,7 @@ impl<'a> StepRunner<'a> {
         }
 
         if planned.measures {
-            // Compaction goes on while the data is checked, and settling is mostly that.
+            // Compaction continues while the data is checked, and settling is mostly that.
             record.counters_end = self.counters()?;
         } else {
             record.elapsed_ns = self.session.clock.now().saturating_sub(began);

@@ -184,7 +184,7 @@ impl<'a> StepSink<'a> {
     /// Takes the last readings, and records when the step began, stalls of the process, and the CPU
     /// use of assay, the server and the host.
     pub fn end(mut self, record: &mut Step) -> SinkEnd {
-        // Before the engine is idle for long: its background threads go on.
+        // Before the engine is idle for long: its background threads continue.
         let calls = self.system_calls.take().map(StepCalls::end);
         let mut sampled = self.sampling.take().map(Sampling::end).unwrap_or_default();
         for reading in std::mem::take(&mut sampled.readings) {

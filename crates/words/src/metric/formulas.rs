@@ -344,7 +344,7 @@ formulas! {
         "the most log that a replica had not replayed, read once a second";
     "catch_up_s"
         "the time from the end of the load until all replicas are seen to show a heartbeat that \
-         was sent afterwards, and [logical replicas](plan.md#logical-replicas-of-postgresql) \
+         was sent afterward, and [logical replicas](plan.md#logical-replicas-of-postgresql) \
          have the indexes; 0.15 s without lag";
     "replica_cpu_us_per_op"
         "CPU time of all processes of a replica (of several, the largest) per second over \

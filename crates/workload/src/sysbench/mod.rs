@@ -426,7 +426,7 @@ impl Sysbench {
         for _ in 0..SAMPLE_COUNT {
             let id = 1 + random.below(self.plan.rows);
             let found = session.query(&format!("select k, c, pad from {name} where id = {id}"))?;
-            // Some servers return the blanks that the columns are padded with.
+            // Some servers return the spaces that the columns are padded with.
             let values: Vec<&str> = found
                 .iter()
                 .flatten()

@@ -32,7 +32,7 @@ pub struct Swing {
     pub range_of_mean: f64,
     /// The probability of such a period in noise, corrected for all periods that were tried.
     pub p: f64,
-    /// Other load of the host that keeps step; then nothing of the engine is in `in_step`.
+    /// Other load of the host that keeps step; then no part of the engine is in `in_step`.
     pub host_load: Option<InStep>,
     /// The candidates of the engine that keep step, the closest first.
     pub in_step: Vec<InStep>,

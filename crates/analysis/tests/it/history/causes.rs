@@ -1,4 +1,4 @@
-//! Changes of machines, none of which may be put down to a target, and changes of targets.
+//! Changes of machines, none of which may be attributed to a target, and changes of targets.
 
 use std::collections::BTreeMap;
 

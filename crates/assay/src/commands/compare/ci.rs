@@ -1,4 +1,4 @@
-//! The output of a comparison for systems of continuous integration: the judgements of `--gate` and
+//! The output of a comparison for systems of continuous integration: the judgments of `--gate` and
 //! `--require`, as files and as annotations.
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use runner::failure::UsageError;
 use crate::cli::{AnnotationFormat, Annotations, CompareArgs};
 use crate::output::print;
 
-/// Refuses files that would have no judgements.
+/// Refuses files that would have no judgments.
 pub(super) fn check(args: &CompareArgs) -> Result<(), UsageError> {
     if args.gate || !args.requirements.is_empty() {
         return Ok(());
@@ -23,7 +23,7 @@ pub(super) fn check(args: &CompareArgs) -> Result<(), UsageError> {
     } else {
         return Ok(());
     };
-    let message = format!("`{option}` needs judgements");
+    let message = format!("`{option}` needs judgments");
     Err(UsageError::new(message, Some("add `--gate`, or a bound with `--require`".into())))
 }
 
@@ -40,7 +40,7 @@ pub(super) fn write(
 
     if let Some(path) = &args.markdown {
         let summary = match judgements {
-            // Without judgements, the file is the comparison alone.
+            // Without judgments, the file is the comparison alone.
             [] => String::new(),
             some => report::judgements_markdown(some),
         };

@@ -1,4 +1,4 @@
-//! The judgements of `--gate` and `--require`, and the exit code.
+//! The judgments of `--gate` and `--require`, and the exit code.
 
 use analysis::compare::{BaseGroup, Compared};
 use inquiry::compare::{Judged, Runs, Sides, gate, lines_of, requirements};
@@ -9,7 +9,7 @@ use crate::damages::exit_of_reading;
 use crate::exit::Exit;
 use crate::output::eprint_line;
 
-/// The judgements of all groups.
+/// The judgments of all groups.
 pub(super) struct JudgedGroups {
     pub(super) judgements: Vec<Judgement>,
     /// The exit code that says most.
@@ -49,7 +49,7 @@ pub(super) fn judge(
     JudgedGroups { judgements, exit: most_telling(&exits) }
 }
 
-/// Prints a judgement to stderr, and returns its exit code.
+/// Prints a judgment to stderr, and returns its exit code.
 fn print_judged(judged: &Judged) -> Exit {
     for line in &judged.lines {
         eprint_line!("{line}");

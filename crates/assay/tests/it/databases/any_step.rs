@@ -59,7 +59,7 @@ fn keep_and_begin(
     [first, second]
 }
 
-/// Each cell of the first run measures all steps, and goes on with the same database.
+/// Each cell of the first run measures all steps, and continues with the same database.
 fn begins_after_inserts(target: &str, targets: &str) {
     let place = Place::new();
     let plan = insert(targets);

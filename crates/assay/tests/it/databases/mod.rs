@@ -84,7 +84,7 @@ fn assert_equal_rows(runs: &[&Path], target: &str) {
     assert!(facts.iter().all(|fact| *fact == facts[0]), "{facts:?}");
 }
 
-/// The first cell loads and goes on with a copy like the others, which load nothing.
+/// The first cell loads and continues with a copy like the others, which load nothing.
 fn loads_once(target: &str, targets: &str) {
     let place = Place::new();
     let first = run(&place, targets).run_directory();

@@ -68,7 +68,7 @@ fn blocks(text: &str, anywhere: bool) -> Vec<String> {
         if line.trim_start().starts_with("```") {
             is_code = !is_code;
         } else if is_code && line.trim_start().starts_with("assay ") {
-            // An explanation may follow after some blanks.
+            // An explanation may follow after some spaces.
             let line = line.trim();
             lines.push(line.split("   ").next().unwrap().to_owned());
         }

@@ -41,7 +41,7 @@ fn functions(target: &str) -> BTreeMap<String, (u64, u64)> {
     functions
 }
 
-/// Reads folded stacks: frames between semicolons, a blank, and the number of samples.
+/// Reads folded stacks: frames between semicolons, a space, and the number of samples.
 fn folded(text: &str) -> Stacks {
     let mut stacks = Stacks::default();
     for line in text.lines() {

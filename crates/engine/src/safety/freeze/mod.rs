@@ -12,7 +12,7 @@
 //!   it takes longer, and the program's parents could see it.
 //!
 //! The freezer of version 1 is not used. SIGKILL does not end a process that it has frozen, so
-//! such a process could outlive assay and the guard for ever. The two means above leave SIGKILL its
+//! such a process could outlive assay and the guard forever. The two means above leave SIGKILL its
 //! effect.
 //!
 //! Nothing stays frozen. The guard thaws the program before it ends it, which it does when assay is

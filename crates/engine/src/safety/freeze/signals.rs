@@ -109,7 +109,7 @@ impl SignalMeans {
         Ok(())
     }
 
-    /// Lets all processes go on, children before their parents.
+    /// Lets all processes continue, children before their parents.
     pub(super) fn thaw(&mut self) {
         if !std::mem::take(&mut self.has_begun) {
             return;

@@ -392,7 +392,7 @@ impl Drop for Guarded {
     }
 }
 
-/// Returns a command line for messages, with quotes around arguments that contain blanks.
+/// Returns a command line for messages, with quotes around arguments that contain spaces.
 pub(crate) fn command_line<'a>(
     program: &Path,
     args: impl IntoIterator<Item = &'a (impl AsRef<OsStr> + 'a)>,

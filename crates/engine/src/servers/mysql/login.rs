@@ -133,7 +133,7 @@ impl Connection {
         greeting.filter(|greeting| greeting.capabilities & capability::PROTOCOL_41 != 0).ok_or_else(
             || {
                 failure::protocol(
-                    "the peer's greeting is not that of MySQL or MariaDB; check host and port",
+                    "the peer did not greet as MySQL or MariaDB does; check host and port",
                 )
             },
         )

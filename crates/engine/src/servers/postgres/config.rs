@@ -250,7 +250,7 @@ mod tests {
             let position = config.text.find(text);
             position.unwrap_or_else(|| panic!("no {text} in {}", config.text))
         };
-        // Paths keep their blanks, quotes and commas.
+        // Paths keep their spaces, quotes and commas.
         let initial = at("include '/it''s a \"c\\\\/postgresql.conf'\n");
         assert!(initial < at("work_mem = 8MB # mine\n"));
         assert!(at("work_mem") < at("archive_command = 'echo ''a\\\\b'''\n"));

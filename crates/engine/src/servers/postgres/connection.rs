@@ -373,7 +373,7 @@ fn encrypt(stream: &mut Stream, mode: SslMode, host: &str, address: &Address) ->
             "the server does not support TLS, which `sslmode` requires; enable TLS on the server, or set `sslmode=disable`",
         )),
         _ => Err(failure::protocol(
-            "the peer's answer to a TLS request is not that of PostgreSQL; check host and port",
+            "the peer did not answer the TLS request as PostgreSQL does; check host and port",
         )),
     }
 }

@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
         start..start + length
     }
 
-    /// Returns the place after the blanks and comments at a place.
+    /// Returns the place after the whitespace and comments at a place.
     fn after_blanks(&self, mut at: usize) -> usize {
         loop {
             let ahead = self.text[at..].trim_start();

@@ -109,7 +109,7 @@ impl Parser<'_> {
     }
 }
 
-/// Appends a character, or one blank for several.
+/// Appends a character, or one space for several.
 fn push_collapsed(text: &mut String, next: char) {
     if !next.is_whitespace() {
         text.push(next);

@@ -268,7 +268,7 @@ fn damaged_files_are_errors_with_their_line() {
         ("fn=a\n0 18446744073709551616\n", 2, "`18446744073709551616` is not a number"),
         ("thread: 4294967296\n", 1, "`4294967296` is not a number"),
         ("events: Ir\n", 1, "a second list of events"),
-        ("nothing\n", 1, "`nothing` is no line of counts"),
+        ("nothing\n", 1, "`nothing` is not a line of counts"),
         ("key: 5\n", 1, "the key `key` is unknown"),
         ("key=5\n", 1, "the key `key` is unknown"),
     ] {

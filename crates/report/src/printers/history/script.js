@@ -103,7 +103,7 @@
   const told = (series) => series.changes.map((change) => {
     const name = (at) => data.runs[series.points[at][RUN]][NAME];
     const item = element("li", {}, element("b", { class: change.class }, change.text));
-    item.append(` since ${name(change.at)}, p ${change.p < 0.001 ? "<0.001" : change.p.toFixed(3)}, put down to ${change.cause}`);
+    item.append(` since ${name(change.at)}, p ${change.p < 0.001 ? "<0.001" : change.p.toFixed(3)}, attributed to ${change.cause}`);
     if (change.latest > change.earliest) item.append(`. It may have begun in any run from ${name(change.earliest)} to ${name(change.latest)}`);
     const details = change.details.length ? change.details : ["nothing that is recorded changed with it"];
     item.append(element("ul", {}, ...details.map((text) => element("li", {}, text))));

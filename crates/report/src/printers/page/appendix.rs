@@ -407,7 +407,7 @@ fn glossary() -> impl Iterator<Item = (&'static str, &'static str)> {
     let lines = include_str!("../../../../../docs/glossary.md").lines();
     let rows =
         lines.filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "));
-    // The first row has the heads of the columns.
+    // The first row has the column headers.
     rows.skip(1)
 }
 

@@ -33,7 +33,7 @@ pub(super) fn bound(cases: &[BusyClients], about: &Finding) -> Wording {
     let place = place(about);
     Wording {
         title: format!(
-            "The client is the limit in {place}: its threads are busy {busy} of the time"
+            "The client is the bottleneck in {place}: its threads are busy {busy} of the time"
         ),
         sentences,
     }

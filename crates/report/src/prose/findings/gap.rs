@@ -40,21 +40,23 @@ fn first(gap: &CostGap) -> String {
         }
         Cost::Reads if gap.metric == "rpq" => {
             format!(
-                "{who} reads from storage {value} times per {operation} in {place}, {base} {of_base} times"
+                "{who} reads from storage {value} times per {operation} in {place}, compared with {of_base} times for {base}"
             )
         }
         Cost::Reads => {
             format!(
-                "{who} reads {value} KB from storage per {operation} in {place}, {base} {of_base} KB"
+                "{who} reads {value} KB from storage per {operation} in {place}, compared with {of_base} KB for {base}"
             )
         }
         Cost::Writes => {
             format!(
-                "{who} writes {value} KB to storage per {operation} in {place}, {base} {of_base} KB"
+                "{who} writes {value} KB to storage per {operation} in {place}, compared with {of_base} KB for {base}"
             )
         }
         Cost::Fsyncs => {
-            format!("{who} needs {value} fsyncs per commit in {place}, {base} {of_base}")
+            format!(
+                "{who} needs {value} fsyncs per commit in {place}, compared with {of_base} for {base}"
+            )
         }
     }
 }

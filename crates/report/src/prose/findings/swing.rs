@@ -72,7 +72,7 @@ fn cause(swing: &Swing) -> String {
         Some(p) => {
             format!("; {} of copies shifted in time correlate as closely", small_percent(*p))
         }
-        None => ", so nothing of the engine is named".to_owned(),
+        None => ", so no part of the engine is named".to_owned(),
     };
 
     let others = swing.in_step.iter().skip(1).map(|other| format!("`{}`", other.name));

@@ -61,7 +61,7 @@ fn certainty(step: &StepWitnesses) -> &'static str {
             OtherTime::Either => ": waits, memory or layout, not instructions",
         },
         Agreement::SameTime => ", no change in time shown",
-        Agreement::NoisyTime => ", time too noisy to tell",
+        Agreement::NoisyTime => ", time too noisy to say",
         Agreement::UnknownTime => ", time not compared",
     }
 }

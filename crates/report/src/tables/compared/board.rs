@@ -148,7 +148,7 @@ impl<'a> Board<'a> {
         grids.collect()
     }
 
-    /// Returns the heads of the columns that identify a line.
+    /// Returns the column headers that identify a line.
     pub(super) fn lead(&self) -> Vec<String> {
         self.keys.lead("target")
     }

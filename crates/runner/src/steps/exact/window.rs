@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The longest time that a connection waits for its turn before it looks whether the step goes on.
+/// The longest time that a connection waits for its turn before it looks whether the step
+/// continues.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// The rounds in which a connection with a rate works once, beside others without. Its rate means
 /// nothing here, and its operations are often the larger ones.
@@ -27,7 +28,7 @@ pub struct WindowSize {
     pub warmup: u64,
     /// Operations in the window.
     pub operations: u64,
-    /// Connections go on until their work is done; else they end with the window.
+    /// Connections continue until their work is done; else they end with the window.
     pub goes_on: bool,
 }
 

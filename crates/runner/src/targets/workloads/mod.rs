@@ -199,8 +199,8 @@ pub trait WorkloadRunner {
     /// read.
     fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check>;
 
-    /// Returns the knowledge of the data with which another process can go on; `None` if nothing was
-    /// loaded.
+    /// Returns the knowledge of the data with which another process can continue; `None` if nothing
+    /// was loaded.
     fn state(&self) -> Option<DataState>;
 
     /// Takes over the knowledge of the same data after the first `done` steps. Returns `false` if it

@@ -132,7 +132,7 @@ fn read_index<S: KeyValueSession>(
     index: &IndexLayout,
     sampling: Sampling,
 ) -> Result<IndexEntries, Error> {
-    // The scan borrows the session, so the rows are read afterwards.
+    // The scan borrows the session, so the rows are read afterward.
     let mut sampled_keys = Vec::new();
     let entries = each_entry(session, index.start(), sampling, |key, _, is_sampled| {
         if is_sampled {

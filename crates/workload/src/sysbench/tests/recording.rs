@@ -14,7 +14,7 @@ pub(super) struct RecordingSession {
     pub(super) statements: Vec<(String, Vec<ParamType>)>,
     pub(super) started: SentStatement,
     pub(super) sent: Vec<SentStatement>,
-    /// The next answers, in reverse order; afterwards every statement has one row.
+    /// The next answers, in reverse order; afterward every statement has one row.
     pub(super) answers: Vec<Result<u64, ErrorClass>>,
     /// The statement that the session cannot prepare.
     pub(super) unprepared: Option<&'static str>,

@@ -136,7 +136,7 @@ fn clients_insert_consecutive_rows_and_use_the_numbers_of_those_that_failed() {
     assert!(bench.workload.numbers[0].unused.is_empty());
 }
 
-/// Another process goes on with a copy of the database.
+/// Another process continues with a copy of the database.
 #[test]
 fn a_restored_workload_goes_on_with_the_row_numbers() {
     let mut bench = loaded(2);

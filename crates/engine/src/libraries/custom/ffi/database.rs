@@ -58,7 +58,7 @@ impl Api {
         let entry = unsafe { library.get::<Entry>(abi::ENTRY.as_bytes()) };
         let Ok(entry) = entry else {
             return Err(format!(
-                "the library does not export `{}`, so it is no adapter",
+                "the library does not export `{}`, so it is not an adapter",
                 abi::ENTRY
             ));
         };
@@ -435,7 +435,7 @@ pub(super) fn failure(name: &str, result: std::ffi::c_int, error: &ErrorText) ->
         abi::FULL => (ErrorClass::DiskFull, text),
         abi::FAILED | abi::BAD_OPTION => (ErrorClass::Other, text),
         abi::NOT_FOUND => (ErrorClass::Protocol, "returned ASSAY_NOT_FOUND".to_owned()),
-        other => (ErrorClass::Protocol, format!("returned {other}, which is no result: {text}")),
+        other => (ErrorClass::Protocol, format!("returned {other}, which is not a result: {text}")),
     };
 
     Error::new(class, format!("`{name}`: {what}"))

@@ -106,7 +106,7 @@ impl Connection {
         let code =
             unsafe { (api.sqlite3_open_v2)(path.as_ptr(), &raw mut database, flags, null()) };
         if database.is_null() {
-            let message = "the library has not enough memory to open a database".into();
+            let message = "the library does not have enough memory to open a database".into();
             return Err(Failure { code, message });
         }
 

@@ -251,7 +251,7 @@ impl<'a> Overview<'a> {
                 subject.overall.is_some_and(|overall| overall.compared.interval.is_some())
             });
             let interval =
-                if has_interval { "; its interval of 95% rests on the repeats" } else { "" };
+                if has_interval { "; its 95% interval rests on the repeats" } else { "" };
             sentences.push(format!(
                 "All steps: the geometric mean of their ratios, with equal weights{interval}."
             ));
@@ -280,7 +280,7 @@ impl Subject<'_> {
         markup! { @if let Some(rank) = self.rank { " " small.place { "#" (rank) } } }
     }
 
-    /// Returns the head of its column or row.
+    /// Returns the header of its column or row.
     fn head(&self, scope: &str) -> Markup {
         let name = self.name.map(clean);
 
