@@ -227,6 +227,15 @@ descriptions! {
         "read-keys"
             => "the keys that steps read, except `mixgraph`, `randomtransaction` and `ycsb_*`: `\"zipfian(0.99)\"` has the distribution \
                 of `ycsb_*`, and `\"exponential(15)\"` that of `db_bench --read_random_exp_range`";
+        "rate"
+            => "operations per second and client of each step that runs for a time, open loop, beside the \
+                writer's `write-rate`; or `\"70% of max\"`, a share of the \
+                [highest rate](transactions.md#a-share-of-the-highest-rate)";
+        "max" or "what Assay measures"
+            => "the highest rate of all clients together, of which `rate` is a share: one for all \
+                numbers of clients, or `{ 1 = \"2k\", 8 = \"9k\" }`. For other numbers of clients, Assay measures it first";
+        "measured-max" or "none"
+            => "what Assay measured, in the plan that a run records";
         "sync"
             => "whether each write is on the disk before it returns, whatever the config's \
                 `durability`; not of `fillseq`";
@@ -244,7 +253,7 @@ descriptions! {
             => "the shortest and the longest wait of `drain`, of `flush`, and at the end of \
                 `overwrite` and `mergerandom`";
         "step.\"NAME\"" or ""
-            => "for one step: `time`, `write-rate` (of `*while*`), `read-keys`, `sync`, \
+            => "for one step: `time`, `write-rate` (of `*while*`), `read-keys`, `rate`, `max`, `sync`, \
                 `writes` (of `overwritesome`) and `deletes` (of `delete*`), both by default a tenth \
                 of `keys`, `range-width` (100 keys, of `deleterange`); [`mixgraph`](method.md#mixgraph) and [`randomtransaction`](method.md#transactions-with-keys) have more";
     }
@@ -280,10 +289,9 @@ descriptions! {
             => "events per second and client, open loop; or `\"70% of max\"`, a share of the \
                 [highest rate](transactions.md#a-share-of-the-highest-rate)";
         "max" or "what Assay measures"
-            => "the highest rate of all clients together, of which `rate` is a share: one for all \
-                numbers of clients, or `{ 1 = \"2k\", 8 = \"9k\" }`. For other numbers of clients, Assay measures it first";
+            => "as above";
         "measured-max" or "none"
-            => "what Assay measured, in the plan that a run records";
+            => "as above";
         "order"
             => "the default of `steps`: a few tests of each group; `\"classic\"`: the 42 steps of \
                 2023 to April 2025; `\"current\"`: those since then";

@@ -68,12 +68,14 @@ pub use measurement::{
 pub use merge_operator::MergeOperator;
 pub use metric::{Better, Decimals, METRICS, Metric, OPERATION_TIMES};
 pub use named_enum::IndexStatements;
-pub use number::{fixed, grouped};
+pub use number::{fixed, grouped, size_text};
 pub use operation::{OpChart, OpEffect, OpFacts, OpKind, OpRole, plural_of};
 pub use placement::{Placement, ProcessorPair, Processors};
 pub use random::Random;
 pub use secret::{Secret, mask, redact};
-pub use setting::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};
+pub use setting::{
+    DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption, without_section,
+};
 pub use shell::shell_quoted;
 pub use stacks::{StackNode, StackTree, Stacks};
 pub use statement_plan::{StatementPlan, digest, masked, shape_of, without_estimates};

@@ -218,7 +218,7 @@ metrics! {
     "cpupq"                          "cpupq"               "us/op"      Microseconds Less Host         All     "cpupq_us_per_op"                            "CPU of the whole host per operation";
     "dbgb1"                          "dbgb1"               "GB"         Gigabytes    Less Sizes        All     "dbgb1_gib"                                  "size of the data";
     "dbgb2"                          "dbgb2"               "GB"         Gigabytes    Less Sizes        All     "dbgb2_gib"                                  "size of data and logs";
-    "rss"                            "rss"                 "GB"         Gigabytes    Less Sizes        All     "rss_gib"                                    "peak memory of the server";
+    "rss"                            "rss"                 "GB"         Gigabytes    Less Sizes        All     "rss_gib"                                    "peak memory of the engine's processes";
     "maxop"                          "maxop"               "s"          Milliseconds Less Response     All     "maxop_s"                                    "longest response time";
     "p50"                            "p50"                 "/s"         Rate         More Throughput   All     "p50_rate_per_s"                             "rate reached in 50% of the seconds";
     "p99"                            "p99"                 "/s"         Rate         More Throughput   All     "p99_rate_per_s"                             "rate reached in 99% of the seconds";

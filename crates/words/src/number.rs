@@ -26,6 +26,18 @@ pub fn grouped(text: &str) -> String {
     out + &text[end..]
 }
 
+/// Writes a size on a disk in MB or GB.
+pub fn size_text(bytes: u64) -> String {
+    let gigabytes = bytes as f64 / 1e9;
+    if gigabytes < 1.0 {
+        format!("{:.0} MB", gigabytes * 1e3)
+    } else {
+        // A decimal of an estimate says nothing beside three digits.
+        let decimals = usize::from(gigabytes < 100.0);
+        format!("{} GB", fixed(gigabytes, decimals))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,6 +54,19 @@ mod tests {
             (f64::NEG_INFINITY, 2, "-inf"),
         ] {
             assert_eq!(fixed(value, decimals), text);
+        }
+    }
+
+    #[test]
+    fn a_large_size_has_no_decimal() {
+        for (bytes, text) in [
+            (213_400_000, "213 MB"),
+            (2_700_000_000, "2.7 GB"),
+            (99_900_000_000, "99.9 GB"),
+            (900_000_000_000, "900 GB"),
+            (1_659_000_000_000, "1,659 GB"),
+        ] {
+            assert_eq!(size_text(bytes), text);
         }
     }
 }

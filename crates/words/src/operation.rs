@@ -178,6 +178,9 @@ const GET: OpFacts = OpFacts {
     connection: Some("read"),
     effect: OpEffect::Reads,
     has_whole_entries: true,
+    // Clients may mix them with others, which have the same rate.
+    requested: "operations",
+    requested_unit: "operations/s",
     charted: OpChart::Kind,
     place: 5,
     ..UNKNOWN
@@ -269,6 +272,11 @@ impl OpRole {
     /// Returns whether its rows are rows or keys that were read.
     pub fn reads(self) -> bool {
         self.facts().effect == OpEffect::Reads
+    }
+
+    /// Returns whether its operations read keys of an engine with keys and values.
+    pub fn reads_keys(self) -> bool {
+        matches!(self, Self::Get | Self::MultiGet | Self::Scan)
     }
 
     /// Returns whether each of its operations is a write.

@@ -19,6 +19,21 @@ pub enum SettingRole {
     Unknown,
 }
 
+/// Returns the name of an option without its section, which says nothing to readers.
+///
+/// ```
+/// use words::without_section;
+///
+/// assert_eq!(without_section("[CFOptions] compression"), "compression");
+/// assert_eq!(without_section("shared_buffers"), "shared_buffers");
+/// ```
+pub fn without_section(name: &str) -> &str {
+    match name.split_once("] ") {
+        Some((section, bare)) if section.starts_with('[') => bare,
+        _ => name,
+    }
+}
+
 /// One effective setting, as the engine itself reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {

@@ -19,7 +19,7 @@ use super::series::{self, CountersReader, OpsReader, Series};
 use super::sla::{Sla, sla};
 use super::turns::{HalfBlock, TurnTotals};
 use super::waits::waits;
-use super::{Quality, client_hosts, imported, metrics, quality, sizes, turns, typical};
+use super::{Quality, client_hosts, imported, metrics, operation, quality, sizes, turns, typical};
 
 /// A cell in its run.
 pub(super) struct CellOfRun<'a> {
@@ -111,6 +111,7 @@ impl CellOfRun<'_> {
             reported: !step.unreported,
             main_op: step.main_operation().map(str::to_owned),
             roles: roles(step),
+            kinds_of_rate: kinds_of_rate(step),
             queries_per_event: step.queries_per_event,
             per_minute: step.per_minute.clone(),
             homes: step.homes.clone(),
@@ -147,6 +148,13 @@ impl CellOfRun<'_> {
 fn roles(step: &Step) -> BTreeMap<String, OpRole> {
     let kinds = step.ops.keys().map(String::as_str).chain(step.main_operation());
     kinds.map(|kind| (kind.to_owned(), step.role_of(kind))).collect()
+}
+
+/// Returns the kinds of operation that share a requested rate of the main one.
+fn kinds_of_rate(step: &Step) -> Vec<String> {
+    let main = step.main_operation();
+    let kinds = main.map_or_else(Vec::new, |main| operation::kinds_of_rate(step, main));
+    kinds.into_iter().map(str::to_owned).collect()
 }
 
 /// All that was counted and sampled during a step.

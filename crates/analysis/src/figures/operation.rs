@@ -46,6 +46,32 @@ pub(crate) fn connection_role<'k>(step: &Step, kind: &'k str) -> &'k str {
     step.role_of(kind).connection(kind)
 }
 
+/// Returns the kinds of operations that share a requested rate of one kind: this one, and those that
+/// its clients mix with it.
+pub(crate) fn kinds_of_rate<'s>(step: &'s Step, kind: &str) -> Vec<&'s str> {
+    let role = step.role_of(kind);
+    let mut kinds = Vec::new();
+    for other in step.ops.keys().map(String::as_str) {
+        let is_mixed = match role {
+            OpRole::Transaction => step.role_of(other) == role,
+            _ if role.reads_keys() => !has_own_connections(step, other, kind),
+            _ => false,
+        };
+        if other == kind || is_mixed {
+            kinds.push(other);
+        }
+    }
+    kinds
+}
+
+/// Returns whether a step has connections that are made for operations of a kind, and not for those
+/// of `main`.
+fn has_own_connections(step: &Step, kind: &str, main: &str) -> bool {
+    let role = connection_role(step, kind);
+    let mut connections = step.connections.iter();
+    role != connection_role(step, main) && connections.any(|connection| connection.role == role)
+}
+
 /// Returns a sum over all operations of a role; `None` if no connection does them.
 pub(crate) fn sum_of_role(
     step: &Step,

@@ -61,6 +61,16 @@ pub struct Figures {
     pub exact: Vec<ExactStep>,
 }
 
+impl Figures {
+    /// Keeps only these steps. Groups of targets need not have all of them.
+    pub fn retain_steps(&mut self, wanted: &[String]) {
+        self.rows.retain(|row| wanted.contains(&row.step));
+        self.missing.retain(|row| wanted.contains(&row.step));
+        self.profiled.retain(|step| wanted.contains(&step.row.step));
+        self.exact.retain(|step| wanted.contains(&step.row.step));
+    }
+}
+
 /// The kind of things that are compared with each other, and named as targets are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ComparedSides {
@@ -226,6 +236,10 @@ pub struct Row {
     /// The recorded roles of its kinds of operation, also of the main kind.
     #[serde(skip)]
     pub roles: BTreeMap<String, OpRole>,
+    /// The kinds of operation that share a requested rate of the main one: itself, and those that its
+    /// clients mix with it. Left out of JSON.
+    #[serde(skip)]
+    pub kinds_of_rate: Vec<String>,
     /// Queries in one such operation, if queries are counted: rates and costs are per query.
     pub queries_per_event: Option<f64>,
     /// The name of its throughput per minute; `None` if its workload names none.
@@ -363,6 +377,14 @@ impl Row {
     pub fn main_operation(&self) -> Option<MainOperation<'_>> {
         let kind = self.main_op.as_deref()?;
         Some(MainOperation { kind, role: self.role_of(kind) })
+    }
+
+    /// Returns whether a kind of operation has a rate of its own beside reads of keys: that of a writer,
+    /// which readers do not share.
+    pub fn is_beside_reads(&self, kind: &str) -> bool {
+        let main = self.main_operation();
+        let is_other = main.is_some_and(|main| main.role.reads_keys() && main.kind != kind);
+        is_other && !self.kinds_of_rate.iter().any(|shared| shared == kind)
     }
 
     /// Returns whether a schedule decides the throughput of the main operation, as long as the engine

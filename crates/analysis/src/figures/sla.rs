@@ -61,27 +61,43 @@ pub const SLA_SHARE: f64 = 0.95;
 /// step's main operation. `None` in a step without a requested rate, or without length. The seconds
 /// give its history.
 ///
+/// Readers beside a writer may have a rate, too. Then it is theirs, unless only the writer missed its
+/// own.
+///
 /// The rate is over the given time of the step, or up to the last reply of the operations with the
 /// rate if that came later. Later replies of reads don't count. The field rounds `0.95 * target` to
 /// a whole number and truncates the rate to one decimal first; here both are exact.
 pub fn sla(step: &Step) -> Option<Sla> {
-    let (kind, target) = match step.insert_rate_target_rows_per_s {
-        Some(target) => (operation::writing(step).or_else(|| OpRole::Insert.usual_kind())?, target),
-        None => {
-            let kind = step.main_operation()?;
-            (kind, step.ops.get(kind)?.rate_target_ops_per_s?)
-        }
+    let Some(target) = step.insert_rate_target_rows_per_s else {
+        return sla_of_operations(step, step.main_operation()?);
     };
 
+    let kind = operation::writing(step).or_else(|| OpRole::Insert.usual_kind())?;
+    let written = sla_of(step, kind, target);
+
+    let reading = step.main_operation().filter(|kind| step.role_of(kind).reads_keys());
+    let read = reading.and_then(|kind| sla_of_operations(step, kind));
+    match (read, written) {
+        (Some(read), Some(written)) if read.met && !written.met => Some(written),
+        (Some(read), _) => Some(read),
+        (None, written) => written,
+    }
+}
+
+/// Returns the rate of a kind of operation, with those that its clients mix with it; `None` if it has
+/// no requested rate.
+fn sla_of_operations(step: &Step, kind: &str) -> Option<Sla> {
+    let requested = |kind: &str| step.ops.get(kind).and_then(|ops| ops.rate_target_ops_per_s);
+    requested(kind)?;
+
+    let kinds = operation::kinds_of_rate(step, kind).into_iter();
+    let target = kinds.filter_map(requested).sum();
+    sla_of(step, kind, target)
+}
+
+/// Returns the rate that a kind of operation achieved, with those that its clients mix with it.
+fn sla_of(step: &Step, kind: &str, target: f64) -> Option<Sla> {
     let role = step.role_of(kind);
-    // The rate of a mix is that of all its transactions.
-    let is_mix = role == OpRole::Transaction;
-    let target = if is_mix {
-        step.ops_of(role).filter_map(|(_, ops)| ops.rate_target_ops_per_s).sum()
-    } else {
-        target
-    };
-
     let its_connections = role.connection(kind);
     let connections =
         step.connections.iter().filter(|connection| connection.role == its_connections);
@@ -92,11 +108,14 @@ pub fn sla(step: &Step) -> Option<Sla> {
         None => step.elapsed_ns,
     };
 
-    let count = if is_mix {
-        operation::sum_of_role(step, role, |ops| ops.ok).unwrap_or(0)
-    } else {
-        step.ops.get(kind).map_or(0, |ops| if role.has_rate_in_rows() { ops.rows } else { ops.ok })
-    };
+    let mut count = 0_u64;
+    for other in operation::kinds_of_rate(step, kind) {
+        let of_other = step.ops.get(other);
+        let added =
+            of_other.map_or(0, |ops| if role.has_rate_in_rows() { ops.rows } else { ops.ok });
+        // A damaged record may have any numbers.
+        count = count.saturating_add(added);
+    }
     let achieved = (elapsed_ns > 0).then(|| count as f64 / (elapsed_ns as f64 / 1e9))?;
 
     Some(Sla {
@@ -246,5 +265,52 @@ mod tests {
         };
         let had = sla(&step).unwrap();
         assert_eq!((had.target, had.achieved, had.met), (100.0, 100.0, true));
+    }
+
+    /// Returns a step of 10 s with a connection of each of these roles, and operations that succeeded
+    /// and had a rate.
+    fn step_of(roles: [&str; 2], ops: [(&str, OpRole, u64, f64); 2]) -> Step {
+        let connection = |role: &str| record::Connection {
+            role: role.into(),
+            ended_ns: 10_000_000_000,
+            ..record::Connection::default()
+        };
+        let of_role = |(kind, role, ok, rate): (&str, OpRole, u64, f64)| {
+            let ops = Ops { ok, rows: ok, rate_target_ops_per_s: Some(rate), ..Ops::of_role(role) };
+            (kind.to_owned(), ops)
+        };
+        Step {
+            kind: StepKind::Query,
+            main_op: Some("get".into()),
+            elapsed_ns: 10_000_000_000,
+            time_given_ns: Some(10_000_000_000),
+            connections: roles.map(connection).to_vec(),
+            ops: BTreeMap::from(ops.map(of_role)),
+            ..Step::default()
+        }
+    }
+
+    #[test]
+    fn the_rate_of_clients_that_read_and_write_keys_is_that_of_both() {
+        let gets = ("get", OpRole::Get, 4_600, 500.0);
+        let puts = ("put", OpRole::Put, 5_400, 500.0);
+        let had = sla(&step_of(["read", "read"], [gets, puts])).unwrap();
+        assert_eq!((had.kind.as_str(), had.target), ("get", 1000.0));
+        assert_eq!((had.achieved, had.met), (1000.0, true));
+    }
+
+    #[test]
+    fn the_rate_of_readers_is_judged_before_that_of_the_writer_beside_them() {
+        let judged = |gets: u64, puts: u64| {
+            let of_reads = ("get", OpRole::Get, gets, 500.0);
+            let of_writes = ("put", OpRole::Put, puts, 100.0);
+            let beside = step_of(["read", "write"], [of_reads, of_writes]);
+            let step = Step { insert_rate_target_rows_per_s: Some(100.0), ..beside };
+            let sla = sla(&step).unwrap();
+            (sla.kind, sla.target, sla.met)
+        };
+        assert_eq!(judged(5_000, 1_000), ("get".to_owned(), 500.0, true));
+        assert_eq!(judged(4_000, 900), ("get".to_owned(), 500.0, false));
+        assert_eq!(judged(5_000, 900), ("put".to_owned(), 100.0, false), "only the writer");
     }
 }

@@ -30,8 +30,30 @@ pub struct RateTrial {
     /// The requested rate of all clients, in rows or events per second; `None`: as fast as
     /// possible.
     pub rate: Option<f64>,
-    /// The achieved rate of all clients, the lowest of all repeats that count; `None` without a
-    /// valid repeat.
+    /// The worst figures of the tries that have the verdict of the rate.
+    #[serde(flatten)]
+    pub figures: TriedFigures,
+    /// The verdict of two tries that agree, or of the only one. Two that disagree miss the bounds
+    /// until a third one decides.
+    pub verdict: TrialVerdict,
+    /// The tries, in their order: at most [`TRIES_MAX`].
+    pub tries: Vec<RateTry>,
+}
+
+/// One try of a rate: as many repeats as the plan has.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RateTry {
+    /// The figures.
+    #[serde(flatten)]
+    pub figures: TriedFigures,
+    /// The verdict on the bounds, which each repeat must meet.
+    pub verdict: TrialVerdict,
+}
+
+/// The figures of a rate that a search bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct TriedFigures {
+    /// The achieved rate of all clients, the lowest of all repeats; `None` without a valid repeat.
     pub achieved: Option<f64>,
     /// The 99th percentile of response times in milliseconds: the longest of all repeats and
     /// scheduled kinds of operations.
@@ -40,23 +62,15 @@ pub struct RateTrial {
     pub lag_ms_max: Option<f64>,
     /// The growth of the lag in milliseconds per second: the fastest of all repeats.
     pub lag_ms_slope: Option<f64>,
-    /// A first try missed a bound. The achieved rate, the other figures and the verdict are those
-    /// of a second one.
-    pub is_second_try: bool,
-    /// The rate was tried a second time, whatever the first try said.
-    #[serde(skip)]
-    pub is_tried_twice: bool,
-    /// The verdict on the bounds.
-    pub verdict: TrialVerdict,
 }
 
 /// The verdict on a rate: it meets the bounds of a search, or does not, or was not judged.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialVerdict {
-    /// Every repeat met all bounds.
+    /// All bounds were met.
     Sustained,
-    /// A repeat missed these bounds.
+    /// These bounds were missed.
     Missed(Vec<MissedBound>),
     /// There is no answer, for this reason.
     NotJudged(String),
@@ -82,7 +96,7 @@ pub enum MissedBound {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchState {
-    /// The rate to try next, per second and client. If it was tried, it is tried a second time.
+    /// The rate to try next, per second and client. If it was tried, it is tried once more.
     Next(f64),
     /// A rate was chosen, but a repeat was not measured.
     Unfinished,
@@ -106,6 +120,10 @@ pub enum SearchState {
 const LOWEST_SHARE: f64 = 1.0 / 64.0;
 /// The operations without which a 99th percentile says nothing.
 const OPS_MIN: u64 = 100;
+/// The most tries of a rate: with three, most of them agree.
+pub const TRIES_MAX: u32 = 3;
+/// The tries that must agree before a rate bounds the answer.
+const TRIES_THAT_AGREE: usize = 2;
 
 /// Returns the state of a run's search for each target and number of clients, in the order of its
 /// cells. Empty if the run has no search.
@@ -157,29 +175,33 @@ fn trials(search: &RateSearch, record: &Run, of: &CellKey, figures: &Figures) ->
         other.target == of.target && other.clients == of.clients && other.kind.is_measured()
     });
 
-    let mut tries: BTreeMap<Option<&str>, Tries<'_>> = BTreeMap::new();
+    let mut variants: BTreeMap<Option<&str>, RepeatsOfTries<'_>> = BTreeMap::new();
     for cell in cells {
-        let of_variant = tries.entry(cell.variant.as_deref()).or_default();
-        let is_second = search.repeats > 0 && cell.repeat > search.repeats;
-        let tried = if is_second { &mut of_variant.second } else { &mut of_variant.first };
-        tried.push(Repeat::new(search, cell, figures));
+        let tries = variants.entry(cell.variant.as_deref()).or_default();
+        let of_try = tries.entry(try_of(search, cell)).or_default();
+        of_try.push(Repeat::new(search, cell, figures));
     }
 
-    let tries = tries.into_iter();
-    let mut trials: Vec<RateTrial> =
-        tries.map(|(variant, tries)| trial(search, variant, of.clients, tries)).collect();
+    let mut trials = Vec::new();
+    for (variant, repeats) in variants {
+        let tries = repeats.values().map(|of_try| tried(search, of_try)).collect();
+        trials.push(RateTrial::new(variant, of.clients, tries));
+    }
 
     let rate = |trial: &RateTrial| trial.rate.unwrap_or(f64::INFINITY);
     sort_smallest_first(&mut trials, |item| rate(item));
     trials
 }
 
-/// The repeats of one rate.
-#[derive(Default)]
-struct Tries<'a> {
-    first: Vec<Repeat<'a>>,
-    /// Repeats after the first try missed a bound, and repeats that were added to the run.
-    second: Vec<Repeat<'a>>,
+/// The repeats of a rate by the index of their try.
+type RepeatsOfTries<'a> = BTreeMap<u32, Vec<Repeat<'a>>>;
+
+/// Returns the index of the try that a cell belongs to. Repeats that were added to the run count to
+/// the last one.
+fn try_of(search: &RateSearch, cell: &CellKey) -> u32 {
+    // Earlier records know only one try.
+    let index = cell.repeat.saturating_sub(1).checked_div(search.repeats);
+    index.unwrap_or(0).min(TRIES_MAX - 1)
 }
 
 /// The result of one repeat of a rate.
@@ -221,41 +243,109 @@ impl<'a> Repeat<'a> {
     }
 }
 
-/// Judges the repeats of one variant.
-fn trial(search: &RateSearch, variant: Option<&str>, clients: u32, tries: Tries<'_>) -> RateTrial {
-    let verdict_of =
-        |repeats: &[Repeat<'_>]| together(repeats.iter().map(|repeat| repeat.verdict(search)));
-
-    let is_tried_twice = !tries.second.is_empty();
-    let is_second_try =
-        is_tried_twice && matches!(verdict_of(&tries.first), TrialVerdict::Missed(_));
-
-    let mut repeats = tries.second;
-    if !is_second_try {
-        repeats.extend(tries.first);
+/// Judges the repeats of one try.
+fn tried(search: &RateSearch, repeats: &[Repeat<'_>]) -> RateTry {
+    let mut figures = TriedFigures::default();
+    for repeat in repeats {
+        if let Repeat::Valid(row) = repeat {
+            figures = figures.worst(TriedFigures::of(row));
+        }
     }
 
-    let valid = || {
-        repeats.iter().filter_map(|repeat| match repeat {
-            Repeat::Valid(row) => Some(*row),
-            _ => None,
-        })
-    };
+    let verdicts = repeats.iter().map(|repeat| repeat.verdict(search));
+    RateTry { figures, verdict: together(verdicts) }
+}
 
-    let largest =
-        |figure: &dyn Fn(&Row) -> Option<f64>| valid().filter_map(figure).reduce(f64::max);
-
-    RateTrial {
-        variant: variant.map(str::to_owned),
-        rate: variant.and_then(rate_of).map(|rate| rate * f64::from(clients)),
-        achieved: valid().filter_map(achieved).reduce(f64::min),
-        p99_ms: largest(&p99_ms),
-        lag_ms_max: largest(&|row| row.metric("lag_ms_max")),
-        lag_ms_slope: largest(&|row| row.metric("lag_ms_slope")),
-        is_second_try,
-        is_tried_twice,
-        verdict: verdict_of(&repeats),
+impl TriedFigures {
+    fn of(row: &Row) -> Self {
+        Self {
+            achieved: achieved(row),
+            p99_ms: p99_ms(row),
+            lag_ms_max: row.metric("lag_ms_max"),
+            lag_ms_slope: row.metric("lag_ms_slope"),
+        }
     }
+
+    /// Returns the worse figures of two.
+    fn worst(self, other: Self) -> Self {
+        Self {
+            achieved: self.achieved.into_iter().chain(other.achieved).reduce(f64::min),
+            p99_ms: larger(self.p99_ms, other.p99_ms),
+            lag_ms_max: larger(self.lag_ms_max, other.lag_ms_max),
+            lag_ms_slope: larger(self.lag_ms_slope, other.lag_ms_slope),
+        }
+    }
+}
+
+/// Returns the larger one of two figures, or the one that there is.
+fn larger(one: Option<f64>, another: Option<f64>) -> Option<f64> {
+    one.into_iter().chain(another).reduce(f64::max)
+}
+
+impl RateTrial {
+    fn new(variant: Option<&str>, clients: u32, tries: Vec<RateTry>) -> Self {
+        let verdict = of_most(&tries);
+
+        let mut figures = TriedFigures::default();
+        for of_verdict in tries.iter().filter(|one| is_alike(&one.verdict, &verdict)) {
+            figures = figures.worst(of_verdict.figures);
+        }
+
+        Self {
+            variant: variant.map(str::to_owned),
+            rate: variant.and_then(rate_of).map(|rate| rate * f64::from(clients)),
+            figures,
+            verdict,
+            tries,
+        }
+    }
+
+    /// Returns the number of tries that met all bounds.
+    pub fn met_count(&self) -> usize {
+        count_alike(&self.tries, &TrialVerdict::Sustained)
+    }
+
+    /// Returns the number of tries that missed a bound.
+    pub fn missed_count(&self) -> usize {
+        count_alike(&self.tries, &TrialVerdict::Missed(Vec::new()))
+    }
+
+    /// Returns true if tries disagree, and those of neither verdict are enough to decide.
+    fn is_open(&self) -> bool {
+        let met = self.met_count();
+        let missed = self.missed_count();
+        met > 0 && missed > 0 && met.max(missed) < TRIES_THAT_AGREE
+    }
+}
+
+/// Returns the verdict of the tries of a rate: what two of them say, else what is not known of one
+/// of them, else any bound that is missed.
+fn of_most(tries: &[RateTry]) -> TrialVerdict {
+    if count_alike(tries, &TrialVerdict::Sustained) >= TRIES_THAT_AGREE {
+        return TrialVerdict::Sustained;
+    }
+
+    let missed = TrialVerdict::Missed(Vec::new());
+    let unknown = tries.iter().filter(|one| {
+        !is_alike(&one.verdict, &missed) && !is_alike(&one.verdict, &TrialVerdict::Sustained)
+    });
+    let of_unknown = together(unknown.map(|one| one.verdict.clone()));
+    let is_decided = count_alike(tries, &missed) >= TRIES_THAT_AGREE;
+    if !is_decided && of_unknown != TrialVerdict::Sustained {
+        return of_unknown;
+    }
+
+    together(tries.iter().map(|one| one.verdict.clone()))
+}
+
+/// Returns the number of tries with a verdict of this kind.
+fn count_alike(tries: &[RateTry], verdict: &TrialVerdict) -> usize {
+    tries.iter().filter(|one| is_alike(&one.verdict, verdict)).count()
+}
+
+/// Returns true if verdicts are of the same kind, whatever their bounds or reasons.
+fn is_alike(one: &TrialVerdict, another: &TrialVerdict) -> bool {
+    std::mem::discriminant(one) == std::mem::discriminant(another)
 }
 
 /// Returns the verdict of several repeats or bounds: a bound that one of them misses is missed.
@@ -280,13 +370,15 @@ fn together(verdicts: impl Iterator<Item = TrialVerdict>) -> TrialVerdict {
 
 /// Returns the rate that a step achieved: rows or events per second, over all clients.
 pub fn achieved(row: &Row) -> Option<f64> {
-    if let Some(sla) = &row.sla {
+    let sla = row.sla.as_ref().filter(|sla| !row.is_beside_reads(&sla.kind));
+    if let Some(sla) = sla {
         return Some(sla.achieved);
     }
+
     let main = row.main_operation()?;
-    if main.role == OpRole::Transaction {
-        // A rate is that of all transactions of a mix.
-        let mixed = row.ops.iter().filter(|(kind, _)| row.role_of(kind) == main.role);
+    if main.role == OpRole::Transaction || main.role.reads_keys() {
+        // A rate is that of all operations that clients mix.
+        let mixed = row.ops.iter().filter(|(kind, _)| row.kinds_of_rate.contains(kind));
         return Some(mixed.map(|(_, op)| op.per_second).sum());
     }
     let op = row.ops.get(main.kind)?;
@@ -294,10 +386,12 @@ pub fn achieved(row: &Row) -> Option<f64> {
 }
 
 /// Returns the kinds of operations whose response times are bounded: those that have the rate. Long
-/// transactions have a schedule of their own.
+/// transactions have a schedule of their own, and so has a writer beside readers of keys.
 fn scheduled(row: &Row) -> impl Iterator<Item = &OpFigures> {
     let ops = row.ops.iter().filter(|(kind, op)| {
-        op.scheduled && op.count > 0 && row.role_of(kind) != OpRole::HoldTransaction
+        let is_of_others =
+            row.role_of(kind) == OpRole::HoldTransaction || row.is_beside_reads(kind);
+        op.scheduled && op.count > 0 && !is_of_others
     });
     ops.map(|(_, op)| op)
 }
@@ -354,7 +448,7 @@ fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState
 
     // The upper end only limits the search, so nothing needs to be known about its bounds.
     for trial in trials {
-        let is_upper_end = trial.rate.is_none() && trial.achieved.is_some();
+        let is_upper_end = trial.rate.is_none() && trial.figures.achieved.is_some();
         match &trial.verdict {
             TrialVerdict::NotMeasured => return SearchState::Unfinished,
             TrialVerdict::NotJudged(reason) if !is_upper_end => return stopped(trial, reason),
@@ -366,12 +460,16 @@ fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState
     let top = match (search.rate_max, unlimited) {
         (Some(rate), _) => rate * clients,
         (None, None) => return SearchState::Unfinished,
-        (None, Some(trial)) => match (trial.achieved, &trial.verdict) {
+        (None, Some(trial)) => match (trial.figures.achieved, &trial.verdict) {
             (Some(rate), TrialVerdict::Sustained) => return SearchState::NotLimited(rate),
             (Some(rate), _) if rate > 0.0 => rate,
             _ => return stopped(trial, "the step completed no operations"),
         },
     };
+
+    if let Some(rate) = to_decide(search, trials) {
+        return SearchState::Next(rate);
+    }
 
     let (sustained, missed) = bracket(trials);
     if let (None, Some(highest)) = (missed, search.rate_max) {
@@ -399,6 +497,16 @@ fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState
     }
 }
 
+/// Returns a rate, per second and client, whose tries disagree: a further one decides.
+fn to_decide(search: &RateSearch, trials: &[RateTrial]) -> Option<f64> {
+    if search.repeats == 0 {
+        return None;
+    }
+
+    let mut open = trials.iter().filter(|trial| trial.is_open());
+    open.find_map(|trial| rate_of(trial.variant.as_deref()?))
+}
+
 /// Returns the lowest missed rate, per second and client, if it needs a second try: a lower one met
 /// all bounds, so a single stall may decide the result.
 fn to_repeat(
@@ -415,7 +523,7 @@ fn to_repeat(
 /// Returns the rate of a trial, per second and client, if it was tried once.
 fn second_try(search: &RateSearch, trial: &RateTrial) -> Option<f64> {
     // Earlier records know only one try.
-    if search.repeats == 0 || trial.is_tried_twice {
+    if search.repeats == 0 || trial.tries.len() > 1 {
         return None;
     }
     rate_of(trial.variant.as_deref()?)

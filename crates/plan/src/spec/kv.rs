@@ -9,7 +9,7 @@ pub use graph::{KvGraph, KvGraphMix, KvGraphModel, KvPareto, KvPower, KvTwoTermE
 
 use words::MergeOperator;
 
-use super::{Settle, StepPolicy, StepRun};
+use super::{Settle, StepPolicy, StepRun, TestRate};
 
 /// The parameters of the key-value sequence.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +42,20 @@ impl Kv {
         self.steps.iter().any(|step| step.kind.merges())
     }
 
+    /// Removes each rate that is a share of the highest one: what is left measures the highest rate.
+    pub fn remove_shares(&mut self) {
+        for step in &mut self.steps {
+            step.rate.take_if(|rate| matches!(rate, TestRate::OfMax(_)));
+        }
+    }
+
+    /// Removes the rates of all clients.
+    pub fn remove_rates(&mut self) {
+        for step in &mut self.steps {
+            step.rate = None;
+        }
+    }
+
     /// Returns whether a step has transactions.
     pub fn has_transactions(&self) -> bool {
         let mut steps = self.steps.iter();
@@ -60,6 +74,9 @@ pub struct KvStep {
     pub kind: KvStepKind,
     /// Each write is on the disk before it returns, whatever the config's durability.
     pub sync: bool,
+    /// The rate of the clients' operations; `None` for as fast as possible. A writer beside readers
+    /// has a rate of its own.
+    pub rate: Option<TestRate>,
 }
 
 impl KvStep {
@@ -151,7 +168,7 @@ pub enum KvStepKind {
         /// Deletions of all clients together.
         deletes: u64,
     },
-    /// `overwrite`, `mergerandom`: overwrites as fast as possible, then waits for compaction.
+    /// `overwrite`, `mergerandom`: overwrites, then waits for compaction.
     Overwrite {
         /// The kind of writes.
         write: KvWrite,
@@ -161,6 +178,24 @@ pub enum KvStepKind {
 }
 
 impl KvStepKind {
+    /// Returns whether its clients may have a rate: they do the same until the time is up.
+    pub(crate) fn may_have_rate(self) -> bool {
+        match self {
+            Self::Read { .. }
+            | Self::ReadWhileWriting { .. }
+            | Self::Mixed { .. }
+            | Self::MixGraph { .. }
+            | Self::Transactions { .. }
+            | Self::Overwrite { .. } => true,
+            Self::FillSeq
+            | Self::FillSst
+            | Self::Drain
+            | Self::Flush
+            | Self::OverwriteSome { .. }
+            | Self::Delete { .. } => false,
+        }
+    }
+
     /// Returns whether it only reads.
     pub(crate) fn only_reads(self) -> bool {
         match self {

@@ -307,7 +307,13 @@ impl Workload {
                     _ => StepRate::CannotHave,
                 }
             }
-            Self::Kv(_) => StepRate::CannotHave,
+            Self::Kv(kv) => {
+                let step = kv.steps.iter().find(|step| step.name == name);
+                match step.filter(|step| step.kind.may_have_rate()) {
+                    Some(step) => StepRate::of(step.rate.clone()),
+                    None => StepRate::CannotHave,
+                }
+            }
         }
     }
 
@@ -334,7 +340,14 @@ impl Workload {
                     }
                 }
             }
-            Self::Insert(_) | Self::Kv(_) => {}
+            Self::Kv(kv) => {
+                for step in &kv.steps {
+                    if let Some(TestRate::OfMax(share)) = &step.rate {
+                        shares.push((step.name.as_str(), share.as_ref()));
+                    }
+                }
+            }
+            Self::Insert(_) => {}
         }
         shares
     }
@@ -358,7 +371,8 @@ impl Workload {
                     }
                 }
             }
-            Self::Insert(_) | Self::Kv(_) => {}
+            Self::Kv(kv) => kv.remove_shares(),
+            Self::Insert(_) => {}
         }
         workload
     }

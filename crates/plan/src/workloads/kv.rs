@@ -20,6 +20,7 @@ use crate::text::tree::Node;
 use crate::text::wording::{code, quoted};
 use crate::workloads::step::{self, StepKind, StepNames};
 use crate::workloads::step_policy;
+use crate::workloads::test_rate::RateKeys;
 
 const PATH: &str = "workload.kv";
 
@@ -64,6 +65,29 @@ const STEPS: [(&str, Kind); 24] = [
     ("deleterange", Kind::Delete(KvDelete::Range { width: RANGE_WIDTH })),
     ("mixgraph", Kind::MixGraph),
     ("randomtransaction", Kind::Transactions),
+];
+
+/// Tests of `db_bench` that have other names here, with the step that has the same work.
+const DB_BENCH: [(&str, &str); 4] = [
+    ("seekrandom", "fwdrange"),
+    ("seekrandomwhilewriting", "fwdrangewhilewriting"),
+    ("seekrandomwhilemerging", "fwdrangewhilemerging"),
+    ("waitforcompaction", "drain"),
+];
+
+/// Tests of `db_bench` whose work no step has.
+const DB_BENCH_ONLY: [&str; 11] = [
+    "fillrandom",
+    "filluniquerandom",
+    "fillbatch",
+    "fillsync",
+    "readseq",
+    "readreverse",
+    "readmissing",
+    "readtocache",
+    "updaterandom",
+    "readrandomwriterandom",
+    "readrandommergerandom",
 ];
 
 /// A step, as its name describes it.
@@ -122,6 +146,15 @@ impl StepKind for Kind {
         !self.is_load()
     }
 
+    fn hint(name: &str) -> Option<String> {
+        let test = format!("{} of `db_bench`", code(name));
+        if let Some((_, step)) = DB_BENCH.iter().find(|(other, _)| *other == name) {
+            return Some(format!("{test} is {} here", code(step)));
+        }
+        let is_known = DB_BENCH_ONLY.contains(&name);
+        is_known.then(|| format!("no step does what {test} does"))
+    }
+
     fn names((): &()) -> Vec<&str> {
         let mixes = KvMix::YCSB.iter().map(|(name, _)| *name);
         STEPS.iter().map(|(name, _)| *name).chain(mixes).collect()
@@ -152,6 +185,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
     let multiget = Quantity::count(MULTIGET_KEYS);
     let read_keys = cx.field(section, "read-keys", &KeysKind, KvKeys::Uniform);
+    let rate = RateKeys::read(cx, section);
     let sync = cx.field(section, "sync", &Flag, false);
 
     let mut kv = Kv {
@@ -168,12 +202,14 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     };
 
     let names = step::names(cx, section, &());
-    let defaults = Defaults { keys, write_rate, read_time, read_write_time, read_keys };
+    let defaults = Defaults { keys, write_rate, read_time, read_write_time, read_keys, rate };
     kv.steps = step::steps(cx, section, &names, &(), |cx, name, number, section| {
         let kind = step(&mut StepOptions { cx, section, defaults: &defaults }, name.kind);
         let is_synced =
             kind.may_sync() && cx.inherited(section, "sync", &Flag, &sync, sync.value).value;
-        KvStep { number, name: name.name.clone(), kind, sync: is_synced }
+        let rate =
+            if kind.may_have_rate() { defaults.rate.of_step(cx, section).value } else { None };
+        KvStep { number, name: name.name.clone(), kind, sync: is_synced, rate }
     });
     section.finish(cx);
 
@@ -193,6 +229,7 @@ struct Defaults {
     read_time: Field<Duration>,
     read_write_time: Field<Duration>,
     read_keys: Field<KvKeys>,
+    rate: RateKeys,
 }
 
 /// A distribution of keys: `"uniform"`, `"zipfian(0.99)"`, `"exponential(15)"`.
@@ -378,8 +415,11 @@ fn check_order(cx: &mut Context<'_>, names: &StepNames<Kind>) {
 
 #[cfg(test)]
 mod tests {
+    use words::CellKind;
+
     use super::*;
     use crate::workloads::step::StepName;
+    use crate::{StepRate, Workload};
 
     #[test]
     fn a_step_is_known_by_its_name() {
@@ -393,6 +433,80 @@ mod tests {
         for text in ["", "fill", "fillseq.", "fillseq2", "Overwrite", "flush.a.b", "drain.B"] {
             assert!(kind(text).is_none(), "{text}");
         }
+    }
+
+    /// Returns a plan of the key-value sequence with these lines, or the messages about it.
+    fn plan(lines: &str) -> Result<crate::Plan, String> {
+        let text = format!("clients = [4]\n[workload.kv]\n{lines}\n[build.a]\nrocksdb = \"x\"\n");
+        match crate::parse("plan.toml", &text, &[]) {
+            Ok((plan, _)) => Ok(plan),
+            Err(errors) => Err(crate::render(&errors, "plan.toml", &text, &[], false)),
+        }
+    }
+
+    #[test]
+    fn a_test_of_db_bench_is_named_with_the_step_that_it_is_here() {
+        for (name, said) in [
+            ("seekrandom", "`seekrandom` of `db_bench` is `fwdrange` here; available steps"),
+            ("seekrandom.2", "`seekrandom` of `db_bench` is `fwdrange` here; available steps"),
+            ("readmissing", "no step does what `readmissing` of `db_bench` does; available steps"),
+            ("readrandon", "did you mean `readrandom`? available steps"),
+        ] {
+            let refused = plan(&format!("steps = [\"fillseq\", \"{name}\"]")).unwrap_err();
+            assert!(refused.contains(said), "{refused}");
+        }
+
+        let names = Kind::names(&());
+        assert!(DB_BENCH.iter().all(|(test, step)| !names.contains(test) && names.contains(step)));
+        assert!(DB_BENCH_ONLY.iter().all(|test| !names.contains(test)));
+    }
+
+    /// Returns the rate of each of four clients in a step; `None` if it has none.
+    fn rate_of(workload: &Workload, step: &str) -> Option<f64> {
+        match workload.step_rate(step) {
+            StepRate::Given(rate) => rate.per_client(4),
+            StepRate::CannotHave | StepRate::None => None,
+        }
+    }
+
+    #[test]
+    fn steps_that_run_for_a_time_may_have_a_rate_of_their_clients() {
+        let lines = r#"
+            steps = ["fillseq", "drain", "readrandom", "readwhilewriting", "overwritesome", "overwrite", "ycsb_a"]
+            rate = 500
+            step.overwrite = { rate = "50% of max", max = 8000 }
+            step.ycsb_a.rate = "1k/s"
+        "#;
+        let resolved = plan(lines).unwrap();
+        let workload = &resolved.variants[0].workload;
+        assert_eq!(rate_of(workload, "readrandom"), Some(500.0));
+        assert_eq!(rate_of(workload, "readwhilewriting"), Some(500.0));
+        assert_eq!(rate_of(workload, "overwrite"), Some(1000.0));
+        assert_eq!(rate_of(workload, "ycsb_a"), Some(1000.0));
+        for step in ["fillseq", "drain", "overwritesome"] {
+            assert_eq!(workload.step_rate(step), StepRate::CannotHave, "{step}");
+        }
+
+        let shares: Vec<&str> = workload.shares_of_max().iter().map(|(step, _)| *step).collect();
+        assert_eq!(shares, ["overwrite"]);
+        let mut without_shares = workload.clone();
+        if let Workload::Kv(kv) = &mut without_shares {
+            kv.remove_shares();
+        }
+        assert_eq!(without_shares.step_rate("overwrite"), StepRate::None);
+        assert_eq!(rate_of(&without_shares, "readrandom"), Some(500.0));
+    }
+
+    /// Returns whether a plan with this rate has cells that measure the highest one.
+    fn measures_highest_rates(rate: &str) -> bool {
+        let cells = plan(&format!("rate = {rate}")).unwrap().cells();
+        cells.iter().any(|cell| cell.kind == CellKind::Unlimited)
+    }
+
+    #[test]
+    fn only_a_share_of_a_highest_rate_needs_cells_that_measure_it() {
+        assert!(measures_highest_rates("\"70% of max\""));
+        assert!(!measures_highest_rates("700"));
     }
 
     #[test]

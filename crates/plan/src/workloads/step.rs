@@ -42,6 +42,11 @@ pub(crate) trait StepKind: Copy {
         false
     }
 
+    /// Says which step has the work that another tool calls so; `None` if that is not known.
+    fn hint(_name: &str) -> Option<String> {
+        None
+    }
+
     /// Describes all names, for help.
     fn describe_names(known: &Self::Known) -> String {
         list(&Self::names(known))
@@ -87,7 +92,11 @@ fn names_help<S: StepKind>(known: &S::Known) -> String {
 }
 
 fn unknown_help<S: StepKind>(text: &str, known: &S::Known) -> String {
-    let suggestion = did_you_mean(text, &S::names(known));
+    let name = text.split_once('.').map_or(text, |(name, _)| name);
+    let suggestion = match S::hint(name) {
+        Some(hint) => format!("{hint}; "),
+        None => did_you_mean(text, &S::names(known)),
+    };
     format!("{suggestion}{}", names_help::<S>(known))
 }
 

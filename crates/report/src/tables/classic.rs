@@ -276,6 +276,7 @@ fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
     let subject = match units[..] {
         ["rows"] => "Insert rate",
         ["events"] => "Rate of events",
+        _ if units.contains(&"operations") => "Rate",
         _ => "Rate of writes",
     };
 

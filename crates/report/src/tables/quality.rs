@@ -375,8 +375,7 @@ fn amount(value: f64, unit: &str) -> String {
 
 /// Returns the seconds in which the requested rate was reached and missed.
 fn history(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
-    let heading =
-        TableHeading { id: "rate-history", title: "Requested rate of writes, second by second" };
+    let heading = TableHeading { id: "rate-history", title: "Requested rate, second by second" };
     let mut table = empty_table(matrix, step, heading, HISTORY.map(|(head, _)| head));
 
     for (line, row) in matrix.lines_in(step) {

@@ -20,7 +20,7 @@ fn a_step_shows_how_even_it_was_and_what_changed_when_it_was_not() {
     let text = tables(&source(SMALL).run, &figures(SMALL), PLAIN);
     let step = text.split("━━ qr100 ").nth(1).unwrap();
     let parts: Vec<&str> =
-        ["Quality of service", "Stalls", "Shifts", "Requested rate of writes, second by second"]
+        ["Quality of service", "Stalls", "Shifts", "Requested rate, second by second"]
             .map(|title| table(step, title))
             .to_vec();
     insta::assert_snapshot!(parts.join("\n\n"));
@@ -46,7 +46,7 @@ fn invalid_figures_are_marked() {
     }
     let text = tables(&source(SMALL).run, &figures, PLAIN);
     let step = text.split("━━ qr100 ").nth(1).unwrap();
-    for title in ["Quality of service", "Stalls", "Shifts", "Requested rate of writes"] {
+    for title in ["Quality of service", "Stalls", "Shifts", "Requested rate"] {
         let rows = table(step, title);
         let first = rows.lines().find(|line| line.starts_with("pg15.base")).unwrap();
         assert!(first.contains('!'), "{rows}");

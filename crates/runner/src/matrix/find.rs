@@ -3,7 +3,7 @@
 
 use analysis::{
     figures::Figures,
-    search::{SearchState, SearchedTarget, rate_variant},
+    search::{SearchState, SearchedTarget, TRIES_MAX, rate_variant},
 };
 use plan::{Plan, StepRate, Variant, Workload, key_part};
 use record::{CellKey, CellRef, RateSearch, Run, RunDir};
@@ -94,7 +94,8 @@ fn refuse_unfit_rate(
             let mut fit = steps.to_vec();
             fit.retain(|name| workload.step_rate(name) != StepRate::CannotHave);
             let help = if fit.is_empty() {
-                "`find` needs the Insert Benchmark or sysbench's tests".to_owned()
+                "list a step that runs for a time: `docs/find.md` has those that can have a rate"
+                    .to_owned()
             } else {
                 format!("steps that can have one: `{}`", fit.join("`, `"))
             };
@@ -153,20 +154,22 @@ pub struct NextTry {
 }
 
 impl NextTry {
-    /// Returns true if the rate was tried before.
-    fn is_again(&self) -> bool {
+    /// Returns the number of tries that the rate had before.
+    fn tries_before(&self) -> u32 {
         let variant = Some(rate_variant(self.rate));
-        self.searched.trials.iter().any(|trial| trial.variant == variant)
+        let mut trials = self.searched.trials.iter();
+        trials.find(|trial| trial.variant == variant).map_or(0, |trial| trial.tries.len() as u32)
     }
 
-    /// Returns true if a cell is to be measured for this try. The first try of a rate has so many
-    /// repeats.
-    fn has(&self, cell: &CellRef, first_try: u32) -> bool {
-        let is_of_second_try = cell.key.repeat > first_try;
+    /// Returns true if a cell is to be measured for this try. Each try has so many repeats, numbered
+    /// after those of the tries before.
+    fn has(&self, cell: &CellRef, repeats: u32) -> bool {
+        let last_before = self.tries_before() * repeats;
+        let is_of_try = cell.key.repeat > last_before && cell.key.repeat <= last_before + repeats;
         cell.key.kind.is_measured()
             && is_of(&self.searched, cell)
             && cell.key.variant == Some(rate_variant(self.rate))
-            && is_of_second_try == self.is_again()
+            && is_of_try
     }
 
     /// Tells which rate is measured next, and what is known of others.
@@ -177,7 +180,7 @@ impl NextTry {
             clients: self.searched.clients,
             sustained,
             missed,
-            is_again: self.is_again(),
+            is_again: self.tries_before() > 0,
             rate: self.rate,
         });
     }
@@ -242,11 +245,10 @@ pub fn extend(
     raise_repeats(&mut growing.file.plan, &growing.run.cells);
 
     let planned = growing.file.plan.repeats;
-    let first_try = if search.repeats > 0 { search.repeats } else { planned };
+    let of_try = if search.repeats > 0 { search.repeats } else { planned };
 
-    let is_next = |cell: &CellRef| next.iter().any(|next| next.has(cell, first_try));
-    // A second try of a rate has as many repeats again, numbered after those of the first.
-    let round = growing.next_round(2 * search.repeats, is_next)?;
+    let is_next = |cell: &CellRef| next.iter().any(|next| next.has(cell, of_try));
+    let round = growing.next_round(TRIES_MAX * search.repeats, is_next)?;
 
     for next in &next {
         next.tell(growing.events);

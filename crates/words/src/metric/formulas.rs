@@ -378,7 +378,7 @@ formulas! {
         "includes the wait for compaction";
     "c_wsecs"
         "`compaction_and_flush_seconds`, over all threads: the column `Comp(sec)` of the row of \
-         sums, found by its name"
+         sums, found by its name. Not applicable in turns"
         "the 15th column: since RocksDB 10.3 that is the rate of writing";
     "c_csecs"
         "`compaction_and_flush_cpu_seconds`: the column `CompMergeCPU(sec)`"
@@ -391,7 +391,7 @@ formulas! {
         "time from the first to the last operation of each connection of the main operation, \
          summed / operations";
     "uptime"
-        "`uptime_seconds`: the step by the library's clock";
+        "`uptime_seconds`: the step by the library's clock. Not applicable in turns";
     "stall%"
         "100 x `stall_s` / elapsed"
         "since the process began";

@@ -58,6 +58,12 @@ impl Graph {
         }
     }
 
+    /// Returns the shares of gets, puts and scans among all operations.
+    pub(super) fn shares(&self) -> [f64; 3] {
+        let puts = self.get_put_share - self.get_share;
+        [self.get_share, puts, 1.0 - self.get_put_share]
+    }
+
     pub(super) fn value_size_max(&self) -> usize {
         self.value_size_max as usize
     }

@@ -65,6 +65,10 @@ impl<S: KeyValueSession> Program for GraphClient<S> {
         GRAPH_KINDS
     }
 
+    fn shares(&self) -> Vec<f64> {
+        self.graph.shares().into()
+    }
+
     fn begin(&mut self) {
         self.session.enter_thread();
     }

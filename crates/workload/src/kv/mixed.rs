@@ -205,6 +205,14 @@ impl<S: KeyValueSession> Program for MixedClient<S> {
         mix_kinds(self.mix)
     }
 
+    fn shares(&self) -> Vec<f64> {
+        if self.mix.only_reads() {
+            return vec![1.0];
+        }
+        let writes = f64::from(self.mix.write_percent) / 100.0;
+        vec![1.0 - writes, writes]
+    }
+
     fn begin(&mut self) {
         self.session.enter_thread();
     }

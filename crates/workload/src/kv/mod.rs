@@ -226,6 +226,13 @@ impl Kv {
         self.writer_task(part, Schedule::bursts(per_s, BURST), session)
     }
 
+    /// Returns the schedule of a client of a step. Steps without a rate, and shares of a highest rate that
+    /// is not known, have none.
+    fn schedule(&self, step: &KvStep, client: u32) -> Schedule {
+        let per_client = step.rate.as_ref().and_then(|rate| rate.per_client(self.clients));
+        per_client.map_or(Schedule::Closed, |rate| Schedule::rate(rate, client, self.clients))
+    }
+
     /// Returns a writer for each of `clients`. They write `quota` times together, or until the step
     /// ends.
     fn writer_tasks<S: KeyValueSession>(
@@ -241,7 +248,7 @@ impl Kv {
             let (place, count) = (u64::from(client), u64::from(clients));
             let quota = quota.map(|all| all / count + u64::from(place < all % count));
             let part = writer_part(step, client, quota);
-            tasks.push(self.writer_task(part, Schedule::Closed, connect()?)?);
+            tasks.push(self.writer_task(part, self.schedule(step, client), connect()?)?);
         }
         Ok(tasks)
     }
@@ -307,7 +314,8 @@ impl Kv {
                 random: self.reads_of(step, client),
                 verifier: self.verifier(Some(writes)),
             };
-            tasks.push(Task::new(client, kind, Schedule::Closed, Box::new(program(part)?))?);
+            let schedule = self.schedule(step, client);
+            tasks.push(Task::new(client, kind, schedule, Box::new(program(part)?))?);
         }
         Ok(tasks)
     }
@@ -347,7 +355,8 @@ impl Kv {
             let random = self.reads_of(step, client);
             let verifier = self.verifier(current);
             let reader = Reader::new(connect()?, &self.plan, read, keys, random, verifier);
-            tasks.push(Task::new(client, read_kind(read), Schedule::Closed, Box::new(reader))?);
+            let schedule = self.schedule(step, client);
+            tasks.push(Task::new(client, read_kind(read), schedule, Box::new(reader))?);
         }
         Ok(tasks)
     }

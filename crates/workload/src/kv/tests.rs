@@ -1,10 +1,11 @@
 //! Tests of the sequence on a map in memory, intact and with damaged data.
 
 mod changes;
+mod rates;
 mod shares;
 mod transactions;
 
-use plan::KvRead;
+use plan::{KvGraph, KvGraphModel, KvRead, TestRate};
 
 use super::*;
 use crate::Next;
@@ -53,6 +54,8 @@ struct Bench {
     is_flawless: bool,
     /// The writes of the following steps are synchronous.
     is_synced: bool,
+    /// The rate of the following steps.
+    rate: Option<TestRate>,
 }
 
 struct StepResult {
@@ -65,7 +68,14 @@ struct StepResult {
 impl Bench {
     fn new(plan: &plan::Kv, seed: u64) -> Self {
         let kv = Kv::new(plan, 3, seed);
-        Self { kv, memory: Arc::default(), number: 0, is_flawless: true, is_synced: false }
+        Self {
+            kv,
+            memory: Arc::default(),
+            number: 0,
+            is_flawless: true,
+            is_synced: false,
+            rate: None,
+        }
     }
 
     fn loaded() -> Self {
@@ -75,7 +85,13 @@ impl Bench {
     }
 
     fn tasks(&self, kind: KvStepKind) -> (KvStep, Vec<Task>) {
-        let step = KvStep { number: self.number, name: String::new(), kind, sync: self.is_synced };
+        let step = KvStep {
+            number: self.number,
+            name: String::new(),
+            kind,
+            sync: self.is_synced,
+            rate: self.rate.clone(),
+        };
         let tasks = self.kv.tasks(&step, || Ok(self.memory.connect())).unwrap();
         (step, tasks)
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use record::{OpRole, Step};
+use record::Step;
 
 use super::rates::longest_response;
-use crate::figures::{OpSeries, SLA_SHARE, Sla, SlaHistory};
+use crate::figures::{OpSeries, SLA_SHARE, Sla, SlaHistory, operation};
 
 /// Returns the history of a requested rate; `None` in steps of less than a second, and where
 /// operations are too rare for seconds to mean anything.
@@ -14,12 +14,8 @@ pub(crate) fn history(
     sla: &Sla,
     ops: &BTreeMap<String, OpSeries>,
 ) -> Option<SlaHistory> {
-    // The rate of a mix is that of all its transactions.
-    let is_mix = sla.role() == OpRole::Transaction;
-    let has_rate =
-        |kind: &str| kind == sla.kind || is_mix && step.role_of(kind) == OpRole::Transaction;
-    let of_rate: Vec<&OpSeries> =
-        ops.iter().filter(|(kind, _)| has_rate(kind)).map(|(_, series)| series).collect();
+    let kinds = operation::kinds_of_rate(step, &sla.kind);
+    let of_rate: Vec<&OpSeries> = kinds.iter().filter_map(|kind| ops.get(*kind)).collect();
 
     let length_ns = step.time_given_ns.map_or(step.elapsed_ns, |given| given.min(step.elapsed_ns));
     let is_of_rows = sla.role().has_rate_in_rows();

@@ -251,6 +251,35 @@ fn the_mixes_of_ycsb_run_on_each_library_and_are_checked() {
 }
 
 #[test]
+fn clients_keep_a_rate_on_each_library() {
+    let steps = ["fillseq", "readrandom", "readwhilewriting", "ycsb_a", "overwrite"];
+    let Some(ran) = RunOnEach::of(&sequence(2_000, &steps, "rate = 200")) else {
+        return;
+    };
+
+    for target in ran.targets() {
+        for (step, kinds) in [
+            ("readrandom", &["get"][..]),
+            ("readwhilewriting", &["get"]),
+            ("ycsb_a", &["get", "put"]),
+            ("overwrite", &["put"]),
+        ] {
+            let row = ran.shown.row(&target, step);
+            assert_eq!(
+                (&row["sla"]["kind"], &row["sla"]["target"]),
+                (&kinds[0].into(), &400.0.into())
+            );
+
+            // Two clients for a tenth of a second.
+            let operations = kinds.iter().map(|kind| &row["ops"][kind]);
+            assert!(operations.clone().all(|of_kind| of_kind["scheduled"] == true), "{row}");
+            let offered: f64 = operations.map(|of_kind| number(&of_kind["offered"])).sum();
+            assert_eq!(offered, 40.0, "{target} {step}");
+        }
+    }
+}
+
+#[test]
 fn transactions_lose_no_update_on_each_library() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;

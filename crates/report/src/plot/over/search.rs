@@ -25,12 +25,12 @@ pub(in crate::plot) fn search(board: &Board<'_>) -> Vec<Chart> {
         search.p99_ms.map(|bound| SearchBound {
             what: "p99 of response times",
             bound,
-            figure: |trial| trial.p99_ms,
+            figure: |trial| trial.figures.p99_ms,
         }),
         search.lag_ms.map(|bound| SearchBound {
             what: "lag",
             bound,
-            figure: |trial| trial.lag_ms_max,
+            figure: |trial| trial.figures.lag_ms_max,
         }),
     ];
 

@@ -89,7 +89,7 @@ fn values_have_no_bytes_in_common_for_a_compressor() {
 fn values_of_a_mixgraph_have_the_size_of_their_version() {
     let graph = KvGraph::of_model(KvGraphModel::PrefixDist);
     let kind = KvStepKind::MixGraph { graph, time: Duration::ZERO };
-    let step = KvStep { number: 3, name: String::new(), kind, sync: false };
+    let step = KvStep { number: 3, name: String::new(), kind, sync: false, rate: None };
     let data = data(100, 0.5).with_steps(&[step]);
 
     let mut value = Vec::new();
@@ -148,7 +148,7 @@ fn a_value_with_a_counter_keeps_both_and_shows_damage() {
         takes_snapshot: false,
     };
     let kind = KvStepKind::Transactions { transactions, time: Duration::ZERO };
-    let step = KvStep { number: 3, name: String::new(), kind, sync: false };
+    let step = KvStep { number: 3, name: String::new(), kind, sync: false, rate: None };
     for size in [16, 17, 40, 2 * PIECE] {
         let data = data(size, 0.8).with_steps(std::slice::from_ref(&step));
         let mut value = value(&data, 7, VERSION);
