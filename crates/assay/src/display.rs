@@ -16,7 +16,7 @@ use runner::events::{
 };
 use runner::host::free_bytes;
 use runner::matrix::pace::about;
-use words::{CellKind, counted};
+use words::{CellKind, counted, size_text};
 
 use crate::judged;
 use crate::output::{eprint_colored, eprint_line, has_color, print_failure};
@@ -317,16 +317,6 @@ impl Display {
         {
             bar.reset();
         }
-    }
-}
-
-/// Returns a size in MB or GB.
-pub fn size_text(bytes: u64) -> String {
-    let gigabytes = bytes as f64 / 1e9;
-    if gigabytes < 1.0 {
-        format!("{:.0} MB", gigabytes * 1e3)
-    } else {
-        format!("{gigabytes:.1} GB")
     }
 }
 

@@ -8,7 +8,7 @@ use analysis::compare::{
 use analysis::compat::VariantSides;
 use analysis::figures::Figures;
 use record::{ResolvedValue, Run, RunDir};
-use runner::matrix::incomplete::resume_command;
+use runner::matrix::incomplete::{path_in_command, resume_command};
 use words::shell_quoted;
 
 /// The kind of designs whose effects may be interactions.
@@ -16,7 +16,7 @@ const SCREENING: &str = "screening";
 
 /// Returns the commands that tell more about a complete run, as sentences.
 pub fn next_commands(directory: &RunDir, run: &Run, figures: &Figures) -> Vec<String> {
-    let path = shell_quoted(&directory.path().display().to_string());
+    let path = path_in_command(directory);
     let tables = format!("`assay show {path} --all` prints all tables");
 
     // A search adds its own repeats.
@@ -110,14 +110,20 @@ fn in_turns(run: &Run, figures: &Figures) -> Option<String> {
     if let Some(path) = &run.plan.path {
         command += &format!(" {}", shell_quoted(path));
     }
-    // The other run measures its own highest rates.
-    for set in run.plan.sets.iter().filter(|set| !set.contains(".measured-max=")) {
+    for set in run.plan.sets.iter().filter(|set| is_kept_in_turns(set)) {
         command += &format!(" --set {}", shell_quoted(set));
     }
     Some(format!(
         "`{command} --turns auto` lets the targets take turns, so that they share the noise and \
          smaller changes show"
     ))
+}
+
+/// Returns whether a run in turns has this change of the plan, too: it measures its own highest rates,
+/// and `--turns` sets that key itself.
+fn is_kept_in_turns(set: &str) -> bool {
+    let is_of_turns = set.split_once('=').is_some_and(|(key, _)| key.trim() == "turns");
+    !is_of_turns && !set.contains(".measured-max=")
 }
 
 /// Returns whether targets with this value of the plan cannot take turns.
@@ -153,7 +159,7 @@ mod tests {
     fn run_with(key: &str, value: &str) -> Run {
         let mut run = Run::default();
         run.plan.path = Some("my plan.toml".to_owned());
-        run.plan.sets = vec!["seed=2".to_owned()];
+        run.plan.sets = vec!["seed=2".to_owned(), "turns=off".to_owned()];
         run.plan.resolved =
             vec![ResolvedValue { key: key.into(), value: value.into(), origin: "default".into() }];
         run

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use words::{FsyncLatency, Warning};
+use words::{FsyncLatency, Warning, size_text};
 
 use crate::HostFacts;
 
@@ -104,8 +104,8 @@ fn little_disk(subject: &Subject<'_>) -> Option<String> {
         "the file system of `{}` has {} free, and the run needs about {}: it may fail with a full \
          disk; free space, choose another directory, or load fewer rows",
         subject.dir,
-        bytes(free),
-        bytes(needed)
+        size_text(free),
+        size_text(needed)
     ))
 }
 

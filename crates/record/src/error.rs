@@ -130,7 +130,7 @@ impl RecordError {
 fn io_help(action: &str, kind: io::ErrorKind) -> Option<&'static str> {
     match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(
-            "free some space, or choose another place with `--results`; finished steps are kept",
+            "free some space, or choose another place with `--results`, and with `--data` for databases; finished steps are kept",
         ),
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             Some("choose a writable directory with `--results`")

@@ -74,8 +74,9 @@ pub struct RunArgs {
     pub profile: bool,
     #[command(flatten)]
     pub exact: ExactArg,
-    /// Also measures the other cells of a target that failed before its first step was complete.
-    /// By default, they are left out
+    /// Also measures the other cells of a target that failed before its first step was complete,
+    /// which are left out by default. Begins a run even if its databases need more than twice the
+    /// free space
     #[arg(long)]
     pub keep_going: bool,
     /// Begins cells with copies of databases in DIR that earlier cells loaded, and keeps new ones

@@ -20,20 +20,25 @@ pub fn fetch(args: &FetchArgs) -> anyhow::Result<Exit> {
     }
 
     let mut exit = Exit::Ok;
+    let mut is_any_fetched = false;
     let say = |line: &str| eprintln!("{line}");
     fetch_each(&specs, args.name.as_deref(), &say, |fetched| {
         match fetched {
-            Ok(build) => print(&format!(
-                "{}\t{} {}\t{}\n",
-                build.manifest.name,
-                build.manifest.product,
-                build.manifest.version,
-                build.path().display()
-            ))?,
+            Ok(build) => {
+                is_any_fetched = true;
+                print(&format!(
+                    "{}\t{} {}\t{}\n",
+                    build.manifest.name,
+                    build.manifest.product,
+                    build.manifest.version,
+                    build.path().display()
+                ))?;
+            }
             // A failure does not keep the others from being fetched.
             Err(error) => exit = exit.max(report_error(&error)),
         }
         Ok(())
     })?;
-    Ok(exit)
+    // A usage error says that nothing was done.
+    Ok(if is_any_fetched { exit.min(Exit::Failed) } else { exit })
 }

@@ -358,7 +358,9 @@ fn a_place_that_can_not_be_written_is_named() {
         results in /proc | run null.toml --results /proc/assay --data data | 2 | `/proc/assay` | help: | `--results`
         results is a file | run null.toml --results file --data data | 2 | `file | help: | `--results`
         data in /proc | run null.toml --results results --data /proc/assay | 2 | `/proc/assay` | help: | `--data`
-        data is a file | run null.toml --results results --data file | 2 | `file | help: | `--data`
+        data is a file | run null.toml --results results --data file | 2 | `file` is not a directory | help: | `--data`
+        check of data in /proc | check null.toml --data /proc/assay | 2 | `/proc/assay` | help: | `--data`
+        check of data in a file | check null.toml --data file/data | 2 | `file` is not a directory | help: | `--data`
         both | run null.toml --results file | 2 | `file/data` | help: | use `--results`
         "#,
     );
@@ -410,6 +412,9 @@ fn a_directory_without_a_run_is_neither_shown_nor_reported() {
         let said = "is not a run directory | help: give a directory that `assay run` wrote";
         check_cases(&place, &format!("{args} | {args} | 2 | {said}"));
     }
+    fs_err::create_dir_all(place.join("tuning/runs")).unwrap();
+    let said = "is not a run directory | help: `assay tune` and `assay bisect` write several runs";
+    check_cases(&place, &format!("show tuning | show tuning | 2 | {said}"));
     check_cases(&place, "damaged | show damaged | 1 | `damaged/run.json` | help:");
     assert_eq!(entries(&place.join("empty")).len(), 0);
 }

@@ -11,6 +11,11 @@ fn a_plan_for_which_the_disk_is_too_small_is_no_success() {
     let place = Place::new();
     place.write("plan.toml", &format!("{}{SQLITE}", workload(4_000_000_000, 1_000, QUICK, STEPS)));
     place.assay(&["check", "plan.toml"]).expect_code(1).expect_in_stdout(&["; too much: only"]);
+
+    // A run of far too much does not begin.
+    place.assay(&["run", "plan.toml", "--set", "clients=[100]"]).expect_code(2).expect_in_stderr(
+        &["the databases need about ", "`--data DIR`", "`assay run --keep-going`"],
+    );
 }
 
 #[test]
@@ -85,7 +90,7 @@ fn a_plan_for_another_machine_is_checked_against_its_description() {
     let check = |file: &str| place.assay(&["check", "plan.toml", "--host", file, "--only", "pg.*"]);
     check("large.json")
         .expect_code(0)
-        .expect_in_stdout(&["900.0 GB free on that host"])
+        .expect_in_stdout(&["900 GB free on that host"])
         .expect_in_stderr(&["is more than the 64.0 GB of memory of that host"]);
     check("full.json").expect_code(1).expect_in_stdout(&["; too much: only"]);
     check("small.json").expect_code(2).expect_in_stderr(&["`cpus` lists 32-63"]);

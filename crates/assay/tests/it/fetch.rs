@@ -295,8 +295,8 @@ fn an_unknown_version_comes_with_those_that_there_are() {
     shop.offer_rocksdb("8.1.1");
     shop.check(
         "
-        fetch rocksdb@9.10 | 1 | version 9.10 of rocksdb cannot be fetched | 9.9.3 | dir:
-        fetch rocksdb@7 | 1 | 8.1.1, 9.9.3
+        fetch rocksdb@9.10 | 2 | version 9.10 of rocksdb cannot be fetched | 9.9.3 | dir:
+        fetch rocksdb@7 | 2 | 8.1.1, 9.9.3
         ",
     );
 
@@ -347,8 +347,8 @@ fn mysqls_versions_are_those_that_are_known_and_of_a_distribution_the_server_is_
         "
         builds --verify | 0 | > mysql@5.6  | > mysql@8.0.15  | > verified
         builds --remove mysql-8.0.15 | 0 | removed `mysql-8.0.15`
-        fetch mysql@5.7.44 | 1 | 5.6.14, 5.7.22, 8.0.15, 8.0.33 | debian:sid/mysql-server-core | dir:
-        fetch mysql@9 | 1 | 5.6.14, 5.7.22, 8.0.15 | debian:sid/mysql-server-core | dir:
+        fetch mysql@5.7.44 | 2 | 5.6.14, 5.7.22, 8.0.15, 8.0.33 | debian:sid/mysql-server-core | dir:
+        fetch mysql@9 | 2 | 5.6.14, 5.7.22, 8.0.15 | debian:sid/mysql-server-core | dir:
         fetch mysql@5.7 | 1 | cannot fetch `mysql@5.7`: `mvn` failed
         ",
     );

@@ -67,7 +67,7 @@ fn a_source_of_sqlite_that_can_t_be_used_leaves_no_build() {
     let shop = shop();
     shop.check(
         "fetch sqlite@3.40 | 1 | cannot fetch `sqlite@3.40`: `npm` failed | No matching version
-        fetch sqlite@3.15 | 1 | version 3.15 of sqlite cannot be fetched | 3.54.1",
+        fetch sqlite@3.15 | 2 | version 3.15 of sqlite cannot be fetched | 3.54.1",
     );
 
     offer_sqlite(&shop, "8.1.0", "this is not C\n");

@@ -494,8 +494,10 @@ fn configs_that_a_library_does_not_take_are_refused_all_at_once_before_the_run()
         let ended = ended.expect_code(2).expect_in_stderr(&[
             "`b0.small`",
             "does not know the option `write_bufer_size`",
+            "did you mean `write_buffer_size`?",
             "`b0.packed`",
             "kLZ5Compression",
+            "did you mean one of `kNoCompression`, ",
             "`b0.loading`",
             "`max_background_jobs = many`",
             &place_of_many,

@@ -100,6 +100,7 @@ fn a_build_of_sqlite_that_is_none_is_refused_before_anything_runs() {
         ("/nowhere/libsqlite3.so.0", "No such file"),
         // A version that does not exist, so no store has it.
         ("sqlite@3.40.99", "the build `sqlite@3.40.99` is not downloaded"),
+        ("3.40.98", "`assay fetch sqlite@3.40.98` downloads it"),
     ] {
         place.run(&plan(build), &[]).expect_code(2).expect_in_stderr(&[why]);
     }

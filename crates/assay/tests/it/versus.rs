@@ -27,7 +27,7 @@ fn what_can_not_be_compared_says_why_and_what_can() {
         versus --aa null --clients 0 | 2 | 0 is not in 1..=10000
         versus sqlite null --time 1m | 2 | `--time 1m` is too short | `--time 2m` | `--quick`
         versus debian:sid/postgresql-18 postgres --dry-run | 2 | not known before its download | `assay fetch debian:sid/postgresql-18`
-        versus rocksdb@1 rocksdb@9.9.3 | 1 | version 1 of rocksdb cannot be fetched | similar versions are 9.9.3
+        versus rocksdb@1 rocksdb@9.9.3 | 2 | version 1 of rocksdb cannot be fetched | similar versions are 9.9.3
         ",
     );
 

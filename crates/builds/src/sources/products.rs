@@ -272,7 +272,7 @@ fn unknown_version(product: &Product, requested: &str, versions: &[String]) -> B
     let message = format!("version {requested} of {} cannot be fetched", product.name);
     if let Versions::Known(_) = product.versions {
         let known = versions.join(", ");
-        return BuildError::new(
+        return BuildError::usage(
             message,
             format!(
                 "available versions are {known}; `debian:sid/mysql-server-core` has the newest; unpack any other one yourself, \
@@ -295,7 +295,7 @@ fn unknown_version(product: &Product, requested: &str, versions: &[String]) -> B
         "similar versions are {}; register any other one with `dir:/PATH=NAME`",
         similar.join(", ")
     );
-    BuildError::new(message, help)
+    BuildError::usage(message, help)
 }
 
 fn major(version: &str) -> &str {
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn the_error_of_an_unknown_version_lists_similar_ones() {
         let near = unknown_version(Product::named("postgres").unwrap(), "17.99", &versions());
-        assert!(near.help().contains("17.2.0, 17.10.0;"));
+        assert!(near.help().contains("17.2.0, 17.10.0;") && near.is_usage());
         let far = unknown_version(Product::named("postgres").unwrap(), "9", &versions());
         assert!(far.help().contains("16.4.0, 17.10.0;"));
         let mysql = unknown_version(Product::named("mysql").unwrap(), "9", &["5.6.14".to_owned()]);

@@ -89,7 +89,7 @@ fn a_tenth_of_the_needed_space_must_be_spare() {
     assert_eq!(codes(&[], context(95 << 30)), ["host::little-disk"]);
     let list = warnings(&facts(&[]), context(1 << 40));
     assert!(list[0].text.starts_with(
-        "the file system of `data` has 100.0 GiB free, and the run needs about 1.0 TiB"
+        "the file system of `data` has 107 GB free, and the run needs about 1,100 GB"
     ));
 }
 

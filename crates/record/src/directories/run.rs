@@ -314,17 +314,20 @@ impl RunDir {
     }
 }
 
+/// The folder of the runs in the directory of a tuning or a bisection.
+const RUNS_OF_SEARCH: &str = "runs";
+
 /// Returns the error for a directory without a run.
 fn no_run(path: PathBuf) -> RecordError {
     let what =
         if path.exists() { format!("it has no `{RUN_FILE}`") } else { "it does not exist".into() };
+    let help = if path.join(RUNS_OF_SEARCH).is_dir() {
+        "`assay tune` and `assay bisect` write several runs: give one of those in its directory `runs`"
+    } else {
+        "give a directory that `assay run` wrote, such as `results/20261121T190211Z-pg`"
+    };
 
-    RecordError::Missing {
-        path,
-        expected: "a run directory",
-        what,
-        help: "give a directory that `assay run` wrote, such as `results/20261121T190211Z-pg`",
-    }
+    RecordError::Missing { path, expected: "a run directory", what, help }
 }
 
 /// Returns the name of a cell's `cell.json`, relative to the run.

@@ -207,8 +207,8 @@ pub struct RateSearch {
     /// The relative gap at which the search ends: the highest sustained rate is at most this share
     /// below the lowest one that misses a bound.
     pub tolerance: f64,
-    /// The repeats of the first try of each rate. Those with higher numbers are the second try of
-    /// a rate that missed a bound. 0: there is only one try.
+    /// The repeats of each try of a rate. Those with higher numbers are its second and its third
+    /// try. 0: there is only one try.
     #[serde(default)]
     pub repeats: u32,
 }

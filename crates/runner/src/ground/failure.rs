@@ -40,6 +40,10 @@ fn explained<'e>(cause: &'e (dyn Error + 'static)) -> Option<&'e dyn Explains> {
         Some(error)
     } else if let Some(error) = cause.downcast_ref::<LoggedError>() {
         Some(error)
+    } else if let Some(error) = cause.downcast_ref::<RejectedStatement>() {
+        Some(error)
+    } else if let Some(error) = cause.downcast_ref::<engine::Error>() {
+        Some(error)
     } else if let Some(error) = cause.downcast_ref::<SetupError>() {
         Some(error)
     } else if let Some(error) = cause.downcast_ref::<RecordError>() {
@@ -148,6 +152,31 @@ impl Explains for LoggedError {
     }
 }
 
+/// The error of a statement of the plan that an engine rejects.
+#[derive(Debug, thiserror::Error)]
+#[error("a statement of the step cannot be prepared")]
+pub struct RejectedStatement(#[source] pub engine::Error);
+
+impl Explains for RejectedStatement {
+    fn help(&self) -> Option<String> {
+        let help = "if the statement is that of your plan, correct it and start a new run: `--resume` uses the recorded plan";
+        Some(help.to_owned())
+    }
+}
+
+/// The codes of servers that have no room for another connection: of PostgreSQL and of MySQL.
+const TOO_MANY_CONNECTIONS: [&str; 2] = ["53300", "1040"];
+
+impl Explains for engine::Error {
+    fn help(&self) -> Option<String> {
+        let code = self.code.as_deref()?;
+        TOO_MANY_CONNECTIONS.contains(&code).then(|| {
+            "raise `max_connections`, or remove it from the config: assay then allows as many as the clients need"
+                .to_owned()
+        })
+    }
+}
+
 impl Explains for SetupError {
     fn help(&self) -> Option<String> {
         self.help()
@@ -229,6 +258,8 @@ impl<T> AndCleanUp for anyhow::Result<T> {
 
 #[cfg(test)]
 mod tests {
+    use engine::ErrorClass;
+
     use super::*;
 
     #[test]
@@ -240,6 +271,26 @@ mod tests {
         assert_eq!(text(Ok(()).and_clean_up(failed("later"))), Err("later".into()));
         assert_eq!(text(failed("first").and_clean_up(Ok(()))), Err("first".into()));
         assert_eq!(Ok(7).and_clean_up(Ok(())).ok(), Some(7));
+    }
+
+    #[test]
+    fn a_server_without_room_and_a_wrong_statement_have_a_remedy() {
+        let refused = |class, code: &str, message: &str| engine::Error {
+            class,
+            code: Some(code.to_owned()),
+            message: message.to_owned(),
+        };
+        let full = refused(ErrorClass::Refused, "53300", "sorry, too many clients already");
+        let full = anyhow::Error::from(full).context("the step's connections cannot be opened");
+        assert!(help_of(&full).unwrap().starts_with("raise `max_connections`"));
+
+        let wrong = refused(ErrorClass::Other, "42703", "column \"kk\" does not exist");
+        let failure = failure_of(&RejectedStatement(wrong).into());
+        assert_eq!(
+            failure.causes,
+            ["a statement of the step cannot be prepared", "column \"kk\" does not exist (42703)"]
+        );
+        assert!(failure.help.unwrap().contains("start a new run"));
     }
 
     #[test]

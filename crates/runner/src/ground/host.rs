@@ -110,10 +110,11 @@ pub fn memory_bytes() -> u64 {
     host.totalram as u64 * u64::from(host.mem_unit)
 }
 
-/// Returns the free space of a file system for this user, in bytes.
+/// Returns the free space of a file system for this user, in bytes; `None` if it has no size, as
+/// those without a disk.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(path).ok()?;
-    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+    (stat.f_blocks > 0).then(|| stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 /// Returns a random, unique id.

@@ -1,5 +1,7 @@
 //! The cells of a run that are not complete.
 
+use std::path::Path;
+
 use analysis::counted;
 use record::{Run, RunDir, Status};
 use words::shell_quoted;
@@ -55,7 +57,39 @@ impl IncompleteCells {
 /// Returns the command that resumes a run. A plan with a password, which is not recorded, must be
 /// given again.
 pub fn resume_command(directory: &RunDir, run: &Run) -> String {
-    let path = shell_quoted(&directory.path().display().to_string());
+    let path = path_in_command(directory);
     let plan = if run.plan.password_removed { " PLAN" } else { "" };
     format!("assay run --resume {path}{plan}")
+}
+
+/// Returns the path of a run as commands name it, quoted for a shell: relative to the working
+/// directory where the run is below it, whether or not the run was resumed.
+pub fn path_in_command(directory: &RunDir) -> String {
+    let path = directory.path();
+    let shown = match std::env::current_dir() {
+        Ok(here) => relative_below(path, &here),
+        Err(_) => path,
+    };
+    shell_quoted(&shown.display().to_string())
+}
+
+/// Returns a path relative to a directory, if it is below it.
+fn relative_below<'p>(path: &'p Path, directory: &Path) -> &'p Path {
+    let below = path.strip_prefix(directory).ok();
+    below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_below_the_working_directory_has_the_same_path_before_and_after_it_was_resumed() {
+        let here = Path::new("/home/me");
+        let shown = |path: &'static str| relative_below(Path::new(path), here).to_str().unwrap();
+        assert_eq!(shown("results/a"), "results/a");
+        assert_eq!(shown("/home/me/results/a"), "results/a");
+        assert_eq!(shown("/srv/results/a"), "/srv/results/a");
+        assert_eq!(shown("/home/me"), "/home/me");
+    }
 }

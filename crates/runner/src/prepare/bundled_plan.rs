@@ -48,7 +48,7 @@ pub fn builds_to_fetch(request: &PlanRequest) -> anyhow::Result<Vec<String>> {
     let mut specs: Vec<String> = Vec::new();
 
     for build in &file.plan.builds {
-        let missing = missing_spec(build)?.map(str::to_owned);
+        let missing = missing_spec(build)?;
         specs.extend(missing.filter(|spec| !specs.contains(spec)));
     }
 

@@ -13,18 +13,21 @@ const SERVER_BYTES: u64 = 1_500_000_000;
 /// The time of a measured step of an exact cell, in which an engine runs about 50 times slower.
 const COUNTED_STEP: Duration = Duration::from_secs(10);
 /// The time of a cell besides its steps: start, stop, checks.
-const CELL_OVERHEAD: Duration = Duration::from_secs(5);
+pub const CELL_OVERHEAD: Duration = Duration::from_secs(5);
 /// The longest time of a step that an estimate says, a thousand years: any sum of such times is a
 /// `Duration`.
 const TIME_MAX_S: f64 = 1_000.0 * 365.25 * 86_400.0;
 
 /// The estimated needs of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Estimate {
     /// The time of all cells, which run one after the other.
     pub time: Duration,
-    /// The space of the largest cell with its replicas; each cell removes its data.
+    /// The space of the cells that have their data at the same time, with their replicas; each cell
+    /// removes its data.
     pub disk_bytes: u64,
+    /// The part of that space for tables or keys, without what servers need for themselves.
+    pub data_bytes: u64,
     /// The maximum number of connections at a time.
     pub connections: u32,
     /// The maximum number of connections that work at a time in a measured step.
@@ -61,23 +64,37 @@ pub fn of_cells<'c>(
     cells: impl IntoIterator<Item = &'c plan::Cell>,
     known: Option<&KnownTimes>,
 ) -> Estimate {
-    let together = sum(cells.into_iter().map(|cell| of_cell(plan, cell, known)));
-    if plan.turns.is_none() {
-        return together;
+    let mut all = Estimate::default();
+    let mut before: Option<&plan::Cell> = None;
+    // The space of the cells that have their data at the same time as the last one.
+    let mut disk_bytes = 0_u64;
+    let mut data_bytes = 0_u64;
+    for cell in cells {
+        if !before.is_some_and(|other| take_turns(plan, other, cell)) {
+            disk_bytes = 0;
+            data_bytes = 0;
+        }
+
+        let needs = of_cell(plan, cell, known);
+        disk_bytes = disk_bytes.saturating_add(needs.disk_bytes);
+        data_bytes = data_bytes.saturating_add(needs.data_bytes);
+        all = Estimate {
+            time: all.time + needs.time,
+            disk_bytes: all.disk_bytes.max(disk_bytes),
+            data_bytes: all.data_bytes.max(data_bytes),
+            connections: all.connections.max(needs.connections),
+            working: all.working.max(needs.working),
+        };
+        before = Some(cell);
     }
-    let disk_bytes = together.disk_bytes.saturating_mul(plan.targets.len() as u64);
-    Estimate { disk_bytes, ..together }
+    all
 }
 
-/// Returns the estimate of several cells together.
-pub fn sum(cells: impl IntoIterator<Item = Estimate>) -> Estimate {
-    let nothing = Estimate { time: Duration::ZERO, disk_bytes: 0, connections: 0, working: 0 };
-    cells.into_iter().fold(nothing, |sum, cell| Estimate {
-        time: sum.time + cell.time,
-        disk_bytes: sum.disk_bytes.max(cell.disk_bytes),
-        connections: sum.connections.max(cell.connections),
-        working: sum.working.max(cell.working),
-    })
+/// Returns whether two cells, one after the other, are measured at the same time. Counted work
+/// depends on nobody's turns.
+fn take_turns(plan: &Plan, one: &plan::Cell, other: &plan::Cell) -> bool {
+    let is_of_round = plan::Cell { target: other.target, ..*one } == *other;
+    plan.turns.is_some() && is_of_round && other.kind != CellKind::Exact
 }
 
 /// Returns the estimate of one cell, by the times of an earlier run as far as there is one.
@@ -108,6 +125,7 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell, known: Option<&KnownTimes>) -> Es
     Estimate {
         time: times.sum::<Duration>() + CELL_OVERHEAD,
         disk_bytes: stored_bytes.saturating_add(server_bytes).saturating_mul(copies),
+        data_bytes: stored_bytes.saturating_mul(copies),
         connections: connections(variant, cell.clients),
         working: needs.working_connections(cell.clients),
     }
@@ -255,5 +273,24 @@ fn cell_of_plan<'p>(plan: &'p Plan, cell: &plan::Cell) -> CellOfPlan<'p> {
         target: &target.name,
         engine: plan.builds[target.build].engine,
         clients: cell.clients,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the space of a plan with two targets whose databases have one size, in bytes.
+    fn disk_bytes(keys: &str) -> u64 {
+        let text = format!(
+            "{keys}\nrepeats = 3\n[workload.insert]\ninitial-rows = 1000000\n[build.lite]\n\
+             sqlite = \"bundled\"\n[config.sqlite.a]\n[config.sqlite.b]\n"
+        );
+        of_plan(&plan::parse("plan.toml", &text, &[]).unwrap().0).disk_bytes
+    }
+
+    #[test]
+    fn targets_in_turns_have_their_databases_at_the_same_time() {
+        assert_eq!(disk_bytes("turns = \"100ms\""), 2 * disk_bytes(""));
     }
 }

@@ -7,6 +7,7 @@ use anyhow::Context;
 use builds::{Spec, Store, hash};
 use plan::{Build, BuildSource, Diagnostic, Engine, Place};
 use record::{BuiltCommit, FileHash};
+use words::EngineHome;
 
 use super::commits::recorded;
 use super::plan_file::refusal;
@@ -26,16 +27,30 @@ impl Installed {
     pub fn of(build: &Build) -> anyhow::Result<Self> {
         let text = source_text(build).context("the plan's build is not an installed one")?;
         let stored = stored(build.engine, text)?;
-        let place = match &stored {
-            Some(build) => {
-                build.check(build.manifest.quick_check(&build.folder))?;
-                build.path().display().to_string()
-            }
-            None if is_spec(text) => return Err(not_fetched(&[text]).into()),
-            None => text.to_owned(),
+        let place = if let Some(in_store) = &stored {
+            in_store.check(in_store.manifest.quick_check(&in_store.folder))?;
+            in_store.path().display().to_string()
+        } else if let Some(spec) = spec_of(build.engine, text) {
+            return Err(not_fetched(&[spec.as_str()]).into());
+        } else {
+            text.to_owned()
         };
 
         Ok(Self { place, stored })
+    }
+
+    /// Returns the path of the library of `engine`. The build may also be a directory that has one.
+    ///
+    /// # Errors
+    /// The directory has none.
+    pub fn library(&self, engine: Engine) -> anyhow::Result<PathBuf> {
+        let place = Path::new(&self.place);
+        if !place.is_dir() {
+            return Ok(place.to_owned());
+        }
+
+        let files = place.join(FILES_OF_BUILD);
+        library_in(engine, if files.is_dir() { &files } else { place })
     }
 
     /// Returns the commit that the build was made from, if Assay made it.
@@ -66,21 +81,70 @@ impl Installed {
     }
 }
 
-/// Returns the spec that `assay fetch` must download for a build, if it is missing.
-pub fn missing_spec(build: &Build) -> anyhow::Result<Option<&str>> {
-    match source_text(build).filter(|text| is_spec(text)) {
-        Some(text) => Ok(stored(build.engine, text)?.is_none().then_some(text)),
-        None => Ok(None),
+/// The directory of a downloaded build that has its files.
+const FILES_OF_BUILD: &str = "root";
+
+/// Returns the path of the shared library of `engine` in a directory.
+///
+/// # Errors
+/// The directory has no such library.
+pub fn library_in(engine: Engine, folder: &Path) -> anyhow::Result<PathBuf> {
+    if let Some(library) = builds::find_library(engine.name(), folder) {
+        return Ok(library);
     }
+
+    let shown = folder.display();
+    let message = match engine {
+        Engine::Library => format!("`{shown}` is a directory, not a shared library"),
+        _ => format!("`{shown}` has no shared library of {}", engine.facts().title),
+    };
+    let help = match engine {
+        Engine::Sqlite => {
+            "write `bundled`, the path of a shared library, or a version to download, as in `sqlite@3.46.1`"
+        }
+        Engine::RocksDb => {
+            "write the path of a shared library, or a version to download, as in `rocksdb@9.9.3`"
+        }
+        _ => "write the path of a shared library",
+    };
+    Err(UsageError::new(message, Some(help.into())).into())
+}
+
+/// Returns the spec that `assay fetch` must download for a build, if it is missing.
+pub fn missing_spec(build: &Build) -> anyhow::Result<Option<String>> {
+    let Some(text) = source_text(build) else {
+        return Ok(None);
+    };
+    let Some(spec) = spec_of(build.engine, text) else {
+        return Ok(None);
+    };
+    Ok(stored(build.engine, text)?.is_none().then_some(spec))
+}
+
+/// Returns the spec by which `assay fetch` downloads what a plan calls `text`; `None` for a path, and
+/// for a version of a server, which the distribution may have.
+fn spec_of(engine: Engine, text: &str) -> Option<String> {
+    if is_spec(text) {
+        return Some(text.to_owned());
+    }
+
+    let is_version = text.starts_with(|first: char| first.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if !is_version || Path::new(text).exists() || engine.facts().home == EngineHome::Server {
+        return None;
+    }
+
+    let release = format!("{}@{text}", engine.name());
+    is_spec(&release).then_some(release)
 }
 
 /// Returns the error that lists the builds to fetch, with the places that name them.
-pub fn not_fetched_at(missing: &[(&str, Place)]) -> Option<Diagnostic> {
+pub fn not_fetched_at(missing: &[(String, Place)]) -> Option<Diagnostic> {
     let (&(_, first), others) = missing.split_first()?;
 
     let mut specs: Vec<&str> = Vec::new();
     for (spec, _) in missing {
-        if !specs.contains(spec) {
+        if !specs.contains(&spec.as_str()) {
             specs.push(spec);
         }
     }
@@ -104,11 +168,45 @@ fn not_fetched(specs: &[&str]) -> UsageError {
         }
     };
 
-    let specs = specs.join(" ");
-    let help = format!(
-        "`assay fetch {specs}` downloads {them}; `assay builds` lists the builds on this machine"
-    );
+    let downloaded = match specs {
+        [spec] => downloaded_versions(spec),
+        _ => Vec::new(),
+    };
+    let here = if downloaded.is_empty() {
+        "`assay builds` lists the builds on this machine".to_owned()
+    } else {
+        format!("on this machine are `{}`", downloaded.join("`, `"))
+    };
+
+    let help = format!("`assay fetch {}` downloads {them}; {here}", specs.join(" "));
     UsageError::new(message, Some(help))
+}
+
+/// The most builds that help names.
+const NAMED_MAX: usize = 12;
+
+/// Returns the names of downloaded builds of the product of a spec; empty if there are none, or too
+/// many to name.
+fn downloaded_versions(spec: &str) -> Vec<String> {
+    let Ok(parsed) = Spec::parse(spec) else {
+        return Vec::new();
+    };
+    let Some((product, _)) = parsed.release_of() else {
+        return Vec::new();
+    };
+    // Without a store that can be read, no build is known.
+    let Ok(builds) = Store::of_user().map_err(anyhow::Error::from).and_then(|store| store.list())
+    else {
+        return Vec::new();
+    };
+
+    let mut names = Vec::new();
+    for build in builds.into_iter().filter_map(|(_, build)| build.ok()) {
+        if build.manifest.product == product {
+            names.push(build.manifest.name);
+        }
+    }
+    if names.len() > NAMED_MAX { Vec::new() } else { names }
 }
 
 /// Returns the source of an installed build in plans.
@@ -137,4 +235,34 @@ fn is_spec(text: &str) -> bool {
 fn file_hash(path: &Path) -> anyhow::Result<FileHash> {
     let (size_bytes, sha256) = hash::of_file(path)?;
     Ok(FileHash { path: path.display().to_string(), size_bytes, sha256 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_of_a_library_is_a_release_to_download() {
+        assert_eq!(spec_of(Engine::RocksDb, "10.3").as_deref(), Some("rocksdb@10.3"));
+        assert_eq!(spec_of(Engine::Sqlite, "3.40.98").as_deref(), Some("sqlite@3.40.98"));
+        assert_eq!(spec_of(Engine::RocksDb, "speedb@2.8").as_deref(), Some("speedb@2.8"));
+        // The distribution may have that one.
+        assert_eq!(spec_of(Engine::Postgres, "15"), None);
+        assert_eq!(spec_of(Engine::RocksDb, "/opt/librocksdb.so"), None);
+        assert_eq!(spec_of(Engine::Library, "1.2"), None);
+    }
+
+    #[test]
+    fn the_library_of_a_downloaded_build_is_found_in_its_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let installed = Installed { place: folder.path().display().to_string(), stored: None };
+        let error = installed.library(Engine::RocksDb).unwrap_err().to_string();
+        assert!(error.ends_with("has no shared library of RocksDB"), "{error}");
+
+        // Any file that a loader can read serves.
+        let library = folder.path().join("root/librocksdbjni-linux64.so");
+        fs_err::create_dir(folder.path().join("root")).unwrap();
+        fs_err::os::unix::fs::symlink(std::env::current_exe().unwrap(), &library).unwrap();
+        assert_eq!(installed.library(Engine::RocksDb).unwrap(), library);
+    }
 }

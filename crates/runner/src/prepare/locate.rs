@@ -97,7 +97,7 @@ struct Search<'a> {
     /// The builds that were found.
     builds: Vec<record::Build>,
     /// Specs of builds that must be fetched first, with their places in the plan.
-    missing: Vec<(&'a str, Place)>,
+    missing: Vec<(String, Place)>,
     /// The trials of configs, each with its build.
     trials: Vec<Trial<'a>>,
     owners: Vec<&'a Build>,

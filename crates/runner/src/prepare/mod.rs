@@ -12,6 +12,7 @@
 //! * [`commits`] builds the commits that a plan names. From then on they are builds like others.
 //! * [`locate`] finds and tries the builds: `engines` has a row for each engine. [`memory`] and
 //!   [`estimate`] compare what a run needs with this machine.
+//! * [`data_place`] refuses a directory in which no databases can be made, or on too small a disk.
 //! * [`known_times`] has what an earlier run took, and [`other_host`] describes a machine on which
 //!   the plan will run.
 //! * [`bundled_plan`] says what the plan of a bundle, which may be a stranger's, cannot say.
@@ -22,6 +23,7 @@
 
 pub mod bundled_plan;
 pub mod commits;
+pub mod data_place;
 pub mod drafts;
 pub(crate) mod engines;
 pub mod estimate;

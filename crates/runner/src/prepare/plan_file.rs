@@ -426,6 +426,9 @@ struct ConfigValue<'a> {
     resolved: &'a Resolved,
 }
 
+/// The text with which full names of RocksDB's table options begin.
+const TABLE_PREFIX: &str = "block_based_table_factory.";
+
 /// The options that a refusal may be about: the one that the engine's error has, or else all words
 /// of a server's message.
 struct NamedOptions<'a> {
@@ -449,9 +452,12 @@ impl<'a> NamedOptions<'a> {
     /// Returns true if the refusal may be about an option.
     fn name(&self, option: &str) -> bool {
         let option = plain(option.trim_matches('"'));
-        // RocksDB also names table options without the table.
+        // RocksDB also names table options without the table, in messages and in configs.
         let short = option.rsplit('.').next().unwrap_or_default();
-        self.words.iter().any(|word| *word == option || *word == short)
+        self.words.iter().any(|word| {
+            let bare = word.strip_prefix(TABLE_PREFIX).unwrap_or(word);
+            *word == option || bare == short
+        })
     }
 
     /// Returns true if the refusal may be about the option that selects the format of tables.

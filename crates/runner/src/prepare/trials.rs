@@ -316,8 +316,11 @@ mod tests {
             trials.add(0, target, version, Tried::Accepted(vec!["y".into()]));
         }
         trials.add(1, "a.z", "RocksDB 6.0.1", refused("RocksDB 6.0.1 has no such cache"));
+        let of_table = "`block_based_table_factory.block_cache = 64MiB`: expected a number";
+        trials.add(2, "a.cache", "RocksDB 6.0.1", refused(of_table));
         let text = "[workload.kv]\n[build.a]\nrocksdb = \"/l.so\"\n\
-                    [config.rocksdb.x]\nset.x = 1\n[config.rocksdb.z]\nextends = \"x\"\n";
+                    [config.rocksdb.x]\nset.x = 1\n[config.rocksdb.z]\nextends = \"x\"\n\
+                    [config.rocksdb.cache]\nset.block_cache = \"64MiB\"\n";
         let nothing = record::Plan::default();
         let file = plan_file::recorded(&nothing, text.into(), Vec::new(), &crate::Silent).unwrap();
         let diagnostics: Vec<_> = trials.diagnostics(&file).collect();
@@ -330,6 +333,10 @@ mod tests {
             [
                 ("targets `a.x`, `b.x`: config: the build lacks `x`", Some((5, 9))),
                 ("target `a.z`: config: RocksDB 6.0.1 has no such cache", None),
+                (
+                    "target `a.cache`: config: `block_based_table_factory.block_cache = 64MiB`: expected a number",
+                    Some((9, 19))
+                ),
             ]
         );
         assert_eq!(trials.left_out["y"], ["a.x", "b.x"]);

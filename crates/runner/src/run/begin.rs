@@ -21,8 +21,9 @@ use crate::matrix::loaders::with_loader;
 use crate::matrix::only::CellFilters;
 use crate::matrix::pace::about;
 use crate::matrix::{self, Matrix, Task, against_itself, find, max_rates};
+use crate::prepare::estimate::{self, Estimate};
 use crate::prepare::plan_file::{self, PlanFile};
-use crate::prepare::{commits, estimate, locate, memory, overridden, preflight};
+use crate::prepare::{commits, data_place, locate, memory, overridden, preflight};
 use crate::remote::LoadRanks;
 use crate::session::RunSession;
 use crate::steps::exact;
@@ -40,6 +41,7 @@ pub fn begin(
 
     // Everything that can be refused is, before anything is created.
     let data_root = data_root(request, &file.plan);
+    refuse_data_root(request, &file.plan, &matrix.tasks, &data_root)?;
     refuse_turns(&file.plan, request.search.is_some(), ranks.is_some())?;
     if ranks.is_some() {
         refuse_load_ranks(&file.plan, &matrix.tasks)?;
@@ -151,6 +153,26 @@ fn data_root(request: &RunRequest, plan: &Plan) -> PathBuf {
         (None, Some(planned)) => PathBuf::from(planned),
         (None, None) => request.results.join(DATA),
     }
+}
+
+/// Refuses a directory in which a run cannot make its databases, and one whose disk is far too small
+/// for them, unless the request insists.
+pub fn refuse_data_root(
+    request: &RunRequest,
+    plan: &Plan,
+    tasks: &[Task],
+    data_root: &Path,
+) -> Result<(), UsageError> {
+    data_place::refuse_unusable(data_root, data_place::help_of_place(request, data_root))?;
+    if request.keeps_going {
+        return Ok(());
+    }
+    data_place::refuse_little_space(data_root, estimate_of(plan, tasks).data_bytes)
+}
+
+/// Returns what some cells need together.
+fn estimate_of(plan: &Plan, tasks: &[Task]) -> Estimate {
+    estimate::of_cells(plan, tasks.iter().map(|task| &task.cell), None)
 }
 
 /// Warns if the fewest repeats with a verdict are not expected to end in time. The matrix has the
@@ -287,7 +309,7 @@ pub fn needs<'a>(
 ) -> HostContext<'a> {
     // A host on which no server runs cannot be short of its memory or connections.
     let shares_host = ranks.is_none_or(LoadRanks::has_server_host);
-    let estimate = estimate::sum(tasks.iter().map(|task| task.estimate));
+    let estimate = estimate_of(plan, tasks);
 
     HostContext {
         data_dir,

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use load::Clock as _;
 use plan::{Plan, Reuse};
 use record::{CellKey, Run, RunDir, Status};
+use words::size_text;
 
 use super::disk_floor;
 use crate::cells::{group, isolated, life};
@@ -18,6 +19,7 @@ use crate::matrix::failures::Failures;
 use crate::matrix::growth::{GrowingRun, Growth};
 use crate::matrix::incomplete::IncompleteCells;
 use crate::matrix::{Matrix, Task, max_rates, steps_of_variants};
+use crate::prepare::estimate;
 use crate::session::RunSession;
 
 /// A run whose record is open, with the cells to measure.
@@ -358,17 +360,18 @@ fn run_cell(session: &RunSession<'_>, directory: &RunDir, task: &Task) -> anyhow
 /// Warns if the disk may be too small for cells that are measured at the same time. The run
 /// continues: a full disk fails only the cell.
 fn warn_of_low_disk_space(session: &RunSession<'_>, tasks: &[Task]) {
-    let needed: u64 = tasks.iter().map(|task| task.estimate.disk_bytes).sum();
+    let cells_at_once = tasks.iter().map(|task| &task.cell);
+    let needed = estimate::of_cells(session.plan(), cells_at_once, None).disk_bytes;
     let cells = if tasks.len() == 1 { "this cell needs" } else { "these cells need" };
 
     if let Some(free) = free_bytes(&session.data_root)
         && free < needed
     {
         let text = format!(
-            "{cells} about {:.1} GB, but `{}` has only {:.1} GB free",
-            needed as f64 / 1e9,
+            "{cells} about {}, but `{}` has only {} free",
+            size_text(needed),
             session.data_root.display(),
-            free as f64 / 1e9
+            size_text(free)
         );
         session.events.warn(Some("host::little-disk"), &text);
     }

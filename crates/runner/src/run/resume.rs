@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use analysis::compat::host_differences;
 use record::{CellKey, Invocation, Run, RunDir, Status};
 
-use super::begin::{design_record, needs, refuse_load_ranks, target_records};
+use super::begin::{design_record, needs, refuse_data_root, refuse_load_ranks, target_records};
 use super::conduct::{OpenRun, RunEnd, RunOutcome, conduct};
 use super::machine::Machine;
 use super::recorded_run::{self, LockedRun};
@@ -73,6 +73,7 @@ pub fn resume(
     // A growing run measures cells of its targets later, even if none is missing now.
     let growing = growing_cells(&file, &run, &growth, &only)?;
     let tasks = growing.as_ref().unwrap_or(&matrix.tasks);
+    refuse_data_root(request, &file.plan, tasks, &data_root)?;
     if ranks.is_some() {
         refuse_load_ranks(&file.plan, tasks)?;
     }

@@ -16,6 +16,7 @@ use crate::ground::lock::{self, Lock};
 use crate::ground::program::own_path;
 use crate::ground::request::RunRequest;
 use crate::ground::stop;
+use crate::prepare::data_place::help_of_place;
 use crate::prepare::plan_file::PlanFile;
 use crate::remote::LoadRanks;
 
@@ -62,9 +63,7 @@ impl<'a> RunSession<'a> {
             None => (SystemClock::begin(), stop::watch()?),
         };
 
-        // The data directory is in or next to the results.
-        let is_of_results = request.data.is_none() && data_root.starts_with(&request.results);
-        let data_root = create_data_root(data_root, is_of_results)?;
+        let data_root = create_data_root(data_root, help_of_place(request, data_root))?;
         let lock = lock::data_root(&data_root, &stop, events)?;
 
         events.places_known(&data_root, results);
@@ -186,13 +185,8 @@ pub struct SharedSession<'a> {
 }
 
 /// Creates the data directory if needed, and returns its full path.
-fn create_data_root(path: &Path, is_of_results: bool) -> anyhow::Result<PathBuf> {
+fn create_data_root(path: &Path, help: &str) -> anyhow::Result<PathBuf> {
     engine::create_enterable(path).map_err(|error| {
-        let help = if is_of_results {
-            "use `--results` to choose a writable directory; databases are made in it unless `--data` names another"
-        } else {
-            "use `--data` to choose a writable directory"
-        };
         let message = format!("cannot create the data directory: {error}");
         UsageError::new(message, Some(help.into()))
     })?;

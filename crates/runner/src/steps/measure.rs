@@ -179,7 +179,7 @@ impl<'a> StepRunner<'a> {
         // The next step samples with the same ones.
         (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
         self.note_missed_samples(record);
-        record.turns = self.record_turns(started_ns, writer)?;
+        self.record_turns(started_ns, record, writer)?;
 
         Ok(EndedLoad {
             outcome,
@@ -193,15 +193,16 @@ impl<'a> StepRunner<'a> {
         })
     }
 
-    /// Records the turns of a load that began at `started_ns` by its clock, and returns their
-    /// number; `None` without turns.
+    /// Records the turns of a load that began at `started_ns` by its clock: their number, and the
+    /// time of the first, before which the target waited for the others.
     fn record_turns(
         &self,
         started_ns: Option<u64>,
+        record: &mut Step,
         writer: &mut StepWriter,
-    ) -> anyhow::Result<Option<u32>> {
+    ) -> anyhow::Result<()> {
         let Some(seat) = self.seat else {
-            return Ok(None);
+            return Ok(());
         };
 
         let mut turns = seat.take_turns();
@@ -210,7 +211,11 @@ impl<'a> StepRunner<'a> {
         }
 
         writer.turns(&turns)?;
-        Ok(Some(turns.len() as u32))
+        record.turns = Some(turns.len() as u32);
+        if let Some(first_turn_unix_ns) = seat.first_turn_unix_ns() {
+            record.started_unix_ns = first_turn_unix_ns;
+        }
+        Ok(())
     }
 
     /// Returns the instruments of the step before, or new ones.

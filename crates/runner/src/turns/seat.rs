@@ -14,6 +14,7 @@ use super::frozen::Frozen;
 use super::link::{CellEnd, LinkPipes};
 use super::table::{ReadyLoad, Table, TurnTaker};
 use super::{HostShare, Placing, StepClock, lock};
+use crate::ground::time::unix_now_ns;
 
 /// The seat of one cell. The cell works alone from the moment it sits down until its first load is
 /// ready, and from the end of each load until the next one is.
@@ -38,7 +39,9 @@ struct Connections {
     /// Puts the connections on processors, while the target runs.
     placing: Mutex<Option<Arc<Placing>>>,
     host: HostShare,
-    /// The turns of the load that runs, or ran last.
+    /// The time at which the first turn of the load began that runs, or ran last.
+    first_turn_unix_ns: Mutex<Option<u64>>,
+    /// The turns of that load.
     rows: Mutex<Vec<TurnRow>>,
     /// The reason why the target cannot take its turns.
     failure: Mutex<Option<String>>,
@@ -50,6 +53,7 @@ impl Connections {
             gate: Gate::closed(clock.clone()),
             placing: Mutex::default(),
             host,
+            first_turn_unix_ns: Mutex::default(),
             rows: Mutex::default(),
             failure: Mutex::default(),
         })
@@ -117,6 +121,7 @@ impl Seat {
         sink: &mut dyn Sink,
     ) -> anyhow::Result<StepOutcome> {
         let clock = self.turn_clock();
+        lock(&self.connections.first_turn_unix_ns).take();
         lock(&self.connections.rows).clear();
         self.connections.host.begin_step();
 
@@ -142,6 +147,11 @@ impl Seat {
         }
 
         Err(anyhow::anyhow!(reason))
+    }
+
+    /// Returns the time at which the first turn of the last load began; `None` if it had none.
+    pub fn first_turn_unix_ns(&self) -> Option<u64> {
+        *lock(&self.connections.first_turn_unix_ns)
     }
 
     /// Takes the turns of the last load.
@@ -199,6 +209,7 @@ impl TurnTaker for Connections {
         }
 
         self.host.begin_turn();
+        lock(&self.first_turn_unix_ns).get_or_insert_with(unix_now_ns);
         self.gate.open();
         Ok(())
     }

@@ -10,9 +10,9 @@ mod values;
 use std::path::{Path, PathBuf};
 
 use inquiry::known_run::KnownRun;
-use runner::host::free_bytes;
 use runner::matrix::only::CellFilters;
 use runner::matrix::{matching, references};
+use runner::prepare::data_place::{WRITABLE_DATA_HELP, free_bytes_at, refuse_unusable};
 use runner::prepare::estimate;
 use runner::prepare::memory::{self, HostMemory};
 use runner::prepare::other_host::OtherHost;
@@ -48,6 +48,9 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
 
     let unbuilt = commits::use_stored(&mut file, selected.iter().copied())?;
     let other_host = args.host.as_deref().map(OtherHost::read).transpose()?;
+    if other_host.is_none() {
+        refuse_unusable(&data_root, WRITABLE_DATA_HELP)?;
+    }
     let cells = selected.iter().copied();
     let located = locate::locate(&file, cells, Some(&data_root), other_host.as_ref(), &display)?;
     warn_of_options(&file, other_host.as_ref(), &display)?;
@@ -106,7 +109,7 @@ fn disk(other_host: Option<&OtherHost>, data_root: &Path) -> Disk {
     match other_host {
         Some(host) => Disk { free_bytes: host.free_bytes, name: "on that host".into() },
         None => Disk {
-            free_bytes: data_root.ancestors().find_map(free_bytes),
+            free_bytes: free_bytes_at(data_root),
             name: format!("for `{}`", data_root.display()),
         },
     }

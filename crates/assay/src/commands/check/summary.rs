@@ -9,9 +9,7 @@ use runner::matrix::only::CellFilters;
 use runner::matrix::pace::about;
 use runner::prepare::estimate::{Estimate, expected_bytes};
 use runner::prepare::preflight::not_applicable;
-use words::counted;
-
-use crate::display::size_text;
+use words::{EngineInterface, counted, size_text};
 
 /// The needs of the selected cells, and the space that there is.
 pub(super) struct Expected {
@@ -60,11 +58,7 @@ impl Expected {
 
         text += &kept_text(plan, cells);
 
-        let _ = writeln!(
-            text,
-            "\nconnections  at most {}, including Assay's own for loading, checks and monitoring",
-            estimate.connections
-        );
+        text += &connections_text(plan, cells, estimate.connections);
 
         for left_out in not_applicable(plan, |cell| only.matches(cell)) {
             let _ = writeln!(text, "left out     {left_out}");
@@ -72,6 +66,20 @@ impl Expected {
 
         text
     }
+}
+
+/// Returns the most connections at a time, on a line of their own. Libraries have none: there, each is a
+/// thread of a client.
+fn connections_text(plan: &Plan, cells: &[plan::Cell], connections: u32) -> String {
+    let mut engines = cells.iter().map(|cell| plan.builds[plan.targets[cell.target].build].engine);
+    if engines.all(|engine| engine.facts().interface == EngineInterface::Keys) {
+        return format!(
+            "\nclients      at most {connections} threads, including those that load, or write beside readers\n"
+        );
+    }
+    format!(
+        "\nconnections  at most {connections}, including Assay's own for loading, checks and monitoring\n"
+    )
 }
 
 /// Returns the rates that are shares of highest rates, each on a line of its own.
@@ -134,4 +142,24 @@ fn kept_text(plan: &Plan, cells: &[plan::Cell]) -> String {
         size_text(bytes.saturating_mul(steps.len() as u64))
     );
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the line about connections of a plan with this workload and build.
+    fn line_of(workload: &str, build: &str) -> String {
+        let text = format!("[workload.{workload}]\n[build.a]\n{build}\n");
+        let (plan, _) = plan::parse("plan.toml", &text, &[]).unwrap();
+        connections_text(&plan, &plan.cells(), 14)
+    }
+
+    #[test]
+    fn libraries_have_clients_and_servers_have_connections() {
+        let library = line_of("kv", "rocksdb = \"x\"");
+        assert!(library.starts_with("\nclients      at most 14 threads"), "{library}");
+        let server = line_of("insert", "postgres = \"15\"");
+        assert!(server.starts_with("\nconnections  at most 14, including"), "{server}");
+    }
 }

@@ -8,10 +8,11 @@ use inquiry::known_run::KnownRun;
 use plan::Plan;
 use report::terminal_text;
 use runner::matrix::pace::about;
-use runner::prepare::estimate::{Basis, StepTime, step_times};
+use runner::prepare::estimate::{Basis, CELL_OVERHEAD, StepTime, step_times};
 
 /// Returns the time of each step in a cell, from the shortest of the cells to the longest, its sum,
-/// and what it rests on; the steps whose time the plan gives, in one line.
+/// and what it rests on; the steps whose time the plan gives, in one line; and what a cell takes
+/// besides its steps.
 pub(super) fn times_text(plan: &Plan, cells: &[plan::Cell], known: Option<&KnownRun>) -> String {
     let steps = times_of(plan, cells, known);
     let (planned, others): (Vec<StepTimes>, Vec<StepTimes>) =
@@ -44,6 +45,8 @@ pub(super) fn times_text(plan: &Plan, cells: &[plan::Cell], known: Option<&Known
         );
     }
 
+    text.push_str(&overhead_text(cells.len()));
+
     // The lines below say what the estimates rest on.
     let has = |basis| others.iter().any(|step| step.basis == basis);
     if let Some(known) = known.filter(|_| has(Basis::Run)) {
@@ -58,6 +61,19 @@ pub(super) fn times_text(plan: &Plan, cells: &[plan::Cell], known: Option<&Known
              yours works, and `--like RUN` takes the times of a like run"
         );
     }
+    text
+}
+
+/// Returns the time that so many cells take besides their steps, as one line: with it, the times add
+/// up to that of the run.
+fn overhead_text(cell_count: usize) -> String {
+    let each = about(CELL_OVERHEAD);
+    let mut text = format!("  starting, checking and stopping the engine: {each}");
+    if cell_count > 1 {
+        let sum = about(CELL_OVERHEAD.saturating_mul(cell_count as u32));
+        let _ = write!(text, ", {} in {cell_count} cells", sum.trim_start_matches("about "));
+    }
+    text.push('\n');
     text
 }
 
@@ -232,6 +248,7 @@ time of each step in a cell:
   l.i1, 1 client   about 96 s, 5 min in 3 cells, by `rates`
   l.i1, 8 clients  about 24 s, 72 s in 3 cells, by `rates`
   1 step whose time the plan gives: about 60 s together, 6 min in all
+  starting, checking and stopping the engine: about 5 s, 30 s in 6 cells
 assumed: the engine indexes 300,000 rows/s, whatever the engine and its clients. `rates` in the plan says how fast yours works, and `--like RUN` takes the times of a like run
 ";
         assert_eq!(times_text(&plan, &plan.cells(), None), expected);

@@ -3,6 +3,7 @@
 use words::MergeOperator;
 
 use super::ffi::{ClockCache, Options};
+use super::hints::hint;
 use super::library::Library;
 use super::options::{self, OptionEntry, OptionsFile};
 use crate::contract::{LibraryConfig, UnknownOption};
@@ -76,7 +77,7 @@ pub(super) fn prepare(
     }
 
     // All errors are reported at once.
-    let mut wrong = Vec::new();
+    let mut wrong = Faults::default();
     let mut not_applicable = Vec::new();
     let mut given = Vec::with_capacity(entries.len());
     let mut text = Vec::with_capacity(entries.len());
@@ -88,14 +89,18 @@ pub(super) fn prepare(
             } else if config.unknown == UnknownOption::Skip {
                 not_applicable.push(format!("{}={}", entry.full_name(), entry.value));
             } else {
-                wrong.push(format!("{version} does not support the cache {}", entry.shown()));
+                let what = format!("{version} does not support the cache {}", entry.shown());
+                wrong.texts.push(what);
             }
             continue;
         }
 
         let is_taken = |other: &OptionEntry| base.with(&other.text()).is_ok();
         match options::wrong_number(&entry, &library.defaults, is_taken) {
-            Some(what) => wrong.push(what),
+            Some(what) => {
+                wrong.texts.push(what);
+                wrong.hints.extend(hint(&entry, &library.defaults));
+            }
             None => {
                 text.push(entry.clone());
                 given.push(entry);
@@ -107,7 +112,7 @@ pub(super) fn prepare(
     let mut answer = base.with(&options::join(&text));
     if answer.is_err() {
         let unknown = try_each(library, &base, &text, config.unknown, &mut wrong);
-        if wrong.is_empty() && !unknown.is_empty() {
+        if wrong.texts.is_empty() && !unknown.is_empty() {
             not_applicable.extend(unknown.iter().map(OptionEntry::full_name));
             text.retain(|entry| !unknown.contains(entry));
             entries.retain(|entry| !unknown.contains(entry));
@@ -115,18 +120,38 @@ pub(super) fn prepare(
         }
     }
 
-    if !wrong.is_empty() {
-        return Err(refused(library, wrong.join("; ")));
+    if !wrong.texts.is_empty() {
+        return Err(wrong.into_error(library));
     }
     let options =
         answer.map_err(|error| refused(library, format!("{version}: {}", error.message)))?;
     Ok((options, not_applicable))
 }
 
+/// The faults of the options of a config.
+#[derive(Default)]
+struct Faults {
+    texts: Vec<String>,
+    /// Questions with what was meant.
+    hints: Vec<String>,
+}
+
+impl Faults {
+    fn into_error(self, library: &Library) -> SetupError {
+        let mut help = self.hints;
+        help.push(help_of(library));
+        SetupError::config(self.texts.join("; "), help.join(" "))
+    }
+}
+
 fn refused(library: &Library, what: String) -> SetupError {
+    SetupError::config(what, help_of(library))
+}
+
+/// Returns where the options of a version are listed.
+fn help_of(library: &Library) -> String {
     let version = library.version_text();
-    let help = format!("the OPTIONS file of any database that {version} created lists its options");
-    SetupError::config(what, help)
+    format!("the OPTIONS file of any database that {version} created lists its options")
 }
 
 /// Returns the entries that the library does not know, and adds those that it refuses to `wrong`.
@@ -137,8 +162,9 @@ fn try_each(
     base: &Options,
     entries: &[OptionEntry],
     unknown_option: UnknownOption,
-    wrong: &mut Vec<String>,
+    wrong: &mut Faults,
 ) -> Vec<OptionEntry> {
+    let is_refused = unknown_option == UnknownOption::Refuse;
     let mut unknown = Vec::new();
     let mut not_taken = Vec::new();
     for entry in entries {
@@ -146,19 +172,23 @@ fn try_each(
             Ok(_) => {}
             Err(error) if library.defaults.knows(entry) => {
                 not_taken.push(format!("{}: {}", entry.shown(), error.message));
+                wrong.hints.extend(hint(entry, &library.defaults));
             }
-            Err(_) => unknown.push(entry.clone()),
+            Err(_) => {
+                unknown.push(entry.clone());
+                wrong.hints.extend(hint(entry, &library.defaults).filter(|_| is_refused));
+            }
         }
     }
 
     let version = library.version_text();
     if !not_taken.is_empty() {
-        wrong.push(format!("{version} refuses {}", not_taken.join("; ")));
+        wrong.texts.push(format!("{version} refuses {}", not_taken.join("; ")));
     }
-    if !unknown.is_empty() && unknown_option == UnknownOption::Refuse {
+    if !unknown.is_empty() && is_refused {
         let names: Vec<String> =
             unknown.iter().map(|entry| format!("`{}`", entry.full_name())).collect();
-        wrong.push(format!("{version} does not know the option {}", names.join(", ")));
+        wrong.texts.push(format!("{version} does not know the option {}", names.join(", ")));
     }
     unknown
 }

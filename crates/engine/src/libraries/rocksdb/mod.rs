@@ -7,6 +7,7 @@
 mod checked_options;
 mod failure;
 mod ffi;
+mod hints;
 pub(crate) mod library;
 mod log;
 mod notation;
@@ -306,8 +307,8 @@ impl Engine for RocksDb {
                 ..Setting::new(format!("[{section}] {}", entry.name), &entry.value)
             });
         }
-        if let Some(capacity) = capacity {
-            settings.push(Setting::new("block_cache_capacity_bytes", capacity.to_string()));
+        if let Some(bytes) = capacity {
+            settings.push(capacity_setting(bytes, &self.set));
         }
 
         // Not options of the library, but how assay's connections use it.
@@ -365,6 +366,16 @@ pub fn log_path(directory: &Path) -> PathBuf {
     directory.join(DATABASE).join(LOG)
 }
 
+/// Returns the size of the block cache as a setting. It counts as that of a cache where no option
+/// sets it: versions have other defaults. Otherwise `block_cache` counts.
+fn capacity_setting(bytes: u64, set: &[OptionEntry]) -> Setting {
+    let is_set = set.iter().any(|entry| entry.name == "block_cache");
+    Setting {
+        role: (!is_set).then_some(SettingRole::CacheSize),
+        ..Setting::new("block_cache_capacity_bytes", bytes.to_string())
+    }
+}
+
 /// Refuses a database with options of a newer version, which an older one may read incorrectly.
 fn refuse_newer(library: &Library, database: &Path) -> Result<(), SetupError> {
     let written = options::read_newest(database)?.and_then(|file| file.version());
@@ -413,4 +424,19 @@ fn refuse_missing_cache(
         format!("{}: {} made {made}", entry.shown(), library.version_text()),
         "set `num_shard_bits` to a value below 20, and ratios to values between 0 and 1",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The default cache of 10.2.1 is four times that of 6.29.5, and findings did not name it.
+    #[test]
+    fn the_default_size_of_the_block_cache_counts_as_that_of_a_cache() {
+        let role = |set: &[OptionEntry]| capacity_setting(33_554_432, set).role;
+        assert_eq!(role(&[]), Some(SettingRole::CacheSize));
+
+        let block_cache = OptionEntry::new(true, "block_cache", "8M");
+        assert_eq!(role(&[block_cache]), None, "it would be named twice");
+    }
 }

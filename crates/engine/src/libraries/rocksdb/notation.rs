@@ -1,6 +1,6 @@
 //! The notation of RocksDB's options: sections, sizes with a unit letter, and nested options.
 
-use words::SettingRole;
+use words::{SettingRole, without_section};
 
 use super::options::{OptionsFile, TABLE, nested};
 use crate::contract::notation::{Notation, as_boolean, bare, lower_words, without_unit};
@@ -25,10 +25,7 @@ impl Notation for RocksdbNotation {
     /// a declared option.
     fn key(&self, name: &str) -> String {
         let plain = name.trim().to_ascii_lowercase();
-        let bare = match plain.split_once("] ") {
-            Some((section, bare)) if section.starts_with('[') => bare,
-            _ => &plain,
-        };
+        let bare = without_section(&plain);
         let of_table = bare.strip_prefix(TABLE).and_then(|rest| rest.strip_prefix('.'));
         of_table.unwrap_or(bare).to_owned()
     }

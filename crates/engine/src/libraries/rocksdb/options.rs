@@ -83,6 +83,13 @@ impl OptionsFile {
             .any(|section| section.entries.iter().any(|(key, _)| key == name))
     }
 
+    /// Returns the names of all options of the version that wrote the file.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        let options = self.sections.iter().filter(|section| section.name != "Version");
+        let listed = options.flat_map(|section| &section.entries).map(|(name, _)| name.as_str());
+        listed.chain(UNLISTED_TABLE_OPTIONS)
+    }
+
     /// Returns true when the version that wrote the file knows the option. A version writes all
     /// options that it knows.
     pub(super) fn knows(&self, entry: &OptionEntry) -> bool {

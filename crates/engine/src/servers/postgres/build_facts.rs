@@ -11,6 +11,9 @@ const VERSION: &str = "select version()";
 const CONFIG: &str =
     "select name, setting from pg_config where name in ('CC', 'CFLAGS', 'CONFIGURE')";
 
+/// The setting with the compiler's flags.
+pub(super) const FLAGS: &str = "build.cflags";
+
 /// The text before the compiler in the version.
 const COMPILED_BY: &str = ", compiled by ";
 
@@ -35,7 +38,7 @@ pub(super) fn read(session: &mut PostgresSession) -> Result<Vec<Setting>, Error>
         };
         match name.as_str() {
             "CONFIGURE" => settings.extend(configured(value)),
-            "CFLAGS" => settings.push(Setting::new("build.cflags", without_paths(value))),
+            "CFLAGS" => settings.push(Setting::new(FLAGS, without_paths(value))),
             _ => {}
         }
     }
@@ -53,6 +56,16 @@ fn compiler(version: &str) -> Option<&str> {
 /// Returns flags without those that have a path.
 fn without_paths(flags: &str) -> String {
     let words = flags.split_ascii_whitespace().filter(|word| !word.contains('/'));
+    Vec::from_iter(words).join(" ")
+}
+
+/// Returns flags without those that choose warnings, which change no code. Those of the linker, the
+/// preprocessor and the assembler begin like them.
+pub(super) fn without_warnings(flags: &str) -> String {
+    let is_warning = |word: &str| {
+        word.starts_with("-W") && !["-Wl,", "-Wp,", "-Wa,"].iter().any(|of| word.starts_with(of))
+    };
+    let words = flags.split_ascii_whitespace().filter(|word| !is_warning(word));
     Vec::from_iter(words).join(" ")
 }
 

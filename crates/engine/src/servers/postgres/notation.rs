@@ -2,6 +2,7 @@
 
 use words::SettingRole;
 
+use super::build_facts::{FLAGS, without_warnings};
 use super::config::FORMAT;
 use crate::contract::notation::{
     Condition, Notation, as_boolean, bare, lower_words, split_number, synonym,
@@ -91,6 +92,10 @@ impl Notation for PostgresNotation {
     }
 
     fn canonical(&self, key: &str, value: &str) -> String {
+        if key == FLAGS {
+            return without_warnings(value);
+        }
+
         let value = bare(value);
         if let Some(reported) = synonym(&SYNONYMS, key, value) {
             return reported.to_owned();
@@ -223,6 +228,9 @@ mod tests {
         check("log_line_prefix", "%p", "%P", false);
         check("wal_compression", "true", "pglz", true);
         check("wal_compression", "off", "pglz", false);
+        check("build.cflags", "-Wall -Wno-x -O2 -g", "-Wall -O2 -Wshadow -g", true);
+        check("build.cflags", "-O2 -Wl,-z,now", "-O2", false);
+        check("build.cflags", "-O2", "-O3", false);
     }
 
     #[test]

@@ -5,7 +5,16 @@ use std::path::{Path, PathBuf};
 
 use crate::ground::failure::UsageError;
 
-/// Writes a plan into a directory without overwriting other plans, and returns its path.
+/// A plan that was saved.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SavedPlan {
+    /// The file.
+    pub path: PathBuf,
+    /// The file was not there before.
+    pub is_new: bool,
+}
+
+/// Writes a plan into a directory without overwriting other plans.
 ///
 /// # Errors
 /// The plan cannot be written.
@@ -13,7 +22,7 @@ pub fn save(
     directory: &Path,
     stem: &str,
     text_at: impl Fn(&str) -> String,
-) -> anyhow::Result<PathBuf> {
+) -> anyhow::Result<SavedPlan> {
     fs_err::create_dir_all(directory).map_err(cannot_write)?;
 
     let mut number = 1;
@@ -28,12 +37,12 @@ pub fn save(
         match fs_err::File::create_new(&path) {
             Ok(mut file) => {
                 file.write_all(text.as_bytes()).map_err(cannot_write)?;
-                return Ok(path);
+                return Ok(SavedPlan { path, is_new: true });
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 // A plan that says the same is used again, so that repeated commands leave one.
                 if has_text(&path, &text).unwrap_or(false) {
-                    return Ok(path);
+                    return Ok(SavedPlan { path, is_new: false });
                 }
                 number += 1;
             }
@@ -64,18 +73,19 @@ mod tests {
         let target = results.path().join("target");
         std::os::unix::fs::symlink(&target, results.path().join("a.toml")).unwrap();
         let text = |_: &str| "seed = 1".to_owned();
-        let path = save(results.path(), "a", text).unwrap();
-        assert_eq!(path, results.path().join("a-2.toml"));
+        let saved = save(results.path(), "a", text).unwrap();
+        assert_eq!(saved, SavedPlan { path: results.path().join("a-2.toml"), is_new: true });
         assert!(!target.exists());
         // The same plan is not saved again.
-        assert_eq!(save(results.path(), "a", text).unwrap(), path);
+        let again = save(results.path(), "a", text).unwrap();
+        assert_eq!(again, SavedPlan { is_new: false, ..saved });
     }
 
     #[test]
     fn a_plan_that_was_edited_stays_as_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let results = directory.path().join("results");
-        let saved = |text: &str| save(&results, "versus-a", |_| text.to_owned()).unwrap();
+        let saved = |text: &str| save(&results, "versus-a", |_| text.to_owned()).unwrap().path;
         assert_eq!(saved("one"), results.join("versus-a.toml"));
         assert_eq!(saved("one"), results.join("versus-a.toml"));
         assert_eq!(saved("two"), results.join("versus-a-2.toml"));

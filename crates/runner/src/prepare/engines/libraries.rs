@@ -1,7 +1,7 @@
 //! Engines that are libraries with keys and values. Only another process loads a library before the
 //! run.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use engine::{LibraryConfig, UnknownOption};
 use plan::{Build, Config};
@@ -19,11 +19,12 @@ impl BuildFinder for Libraries {
     fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
         let installed = Installed::of(build)?;
         let engine = build.engine;
-        let identity = library::identify(engine, Path::new(&installed.place))?;
+        let path = installed.library(engine)?;
+        let identity = library::identify(engine, &path)?;
 
         for (&config, &target) in &configs.targets {
             for opening in openings(configs.file, &configs.file.plan.configs[config])? {
-                let path = PathBuf::from(&installed.place);
+                let path = path.clone();
                 configs.trials.push(Trial {
                     config,
                     target,

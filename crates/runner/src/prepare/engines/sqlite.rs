@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use engine::{LibraryConfig, sqlite};
-use plan::{BUNDLED, Build, BuildSource, Engine};
+use plan::{Build, BuildSource, Engine};
 
 use super::{BuildFacts, BuildFinder};
-use crate::ground::failure::UsageError;
-use crate::prepare::installed::Installed;
+use crate::prepare::installed::{Installed, library_in};
 use crate::prepare::library;
 use crate::prepare::trials::{Configs, Trial};
 
@@ -64,18 +63,8 @@ fn find_bundled(configs: &mut Configs<'_>) -> BuildFacts {
 
 /// Returns the path of the library of a build, which may be a directory that has one.
 pub fn library_path(installed: &Installed) -> anyhow::Result<PathBuf> {
-    let place = Path::new(&installed.place);
-    let root = match installed.place.as_str() {
-        DISTRIBUTION => Path::new("/"),
-        _ if place.is_dir() => place,
-        _ => return Ok(place.to_owned()),
-    };
-
-    builds::find_library(Engine::Sqlite.name(), root).ok_or_else(|| {
-        let help = format!(
-            "write `{BUNDLED}`, the path of a shared library, or a version to download, as in `sqlite@3.46.1`"
-        );
-        UsageError::new(format!("`{}` has no shared library of SQLite", root.display()), Some(help))
-            .into()
-    })
+    match installed.place.as_str() {
+        DISTRIBUTION => library_in(Engine::Sqlite, Path::new("/")),
+        _ => installed.library(Engine::Sqlite),
+    }
 }

@@ -15,6 +15,7 @@ use engine::{DataDir, Engine as _, KeyValueEngine, KeyValueLibrary, LibraryConfi
 use plan::{Engine, LOAD_OPTION, Workload};
 use record::Setting;
 use record::Status;
+use words::{CellKind, without_section};
 use workload::insert::Insert;
 use workload::insert::keyed::Keyed;
 use workload::kv::Kv;
@@ -55,7 +56,8 @@ impl<L: KeyValueLibrary> TargetStarter for LibraryRow<L> {
     fn start(&self, cell: &mut CellSite<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
         // The cell's own process, which runs the library.
         engine::check_preloaded(&cell.config().env, std::process::id())?;
-        let library = L::load(Path::new(&Installed::of(cell.build())?.place))?;
+        let build = cell.build();
+        let library = L::load(&Installed::of(build)?.library(build.engine)?)?;
 
         let workload = KeyValueWorkload::of(cell)?;
         let data_dir = cell.empty_directory(DIRECTORY)?;
@@ -134,7 +136,16 @@ impl KeyValueWorkload {
     fn of(cell: &CellSite<'_>) -> anyhow::Result<Self> {
         let (clients, seed) = (cell.planned.clients, cell.session.plan().seed);
         match cell.workload() {
-            Workload::Kv(kv) => Ok(Self::Sequence(Box::new(Kv::new(kv, clients, seed)))),
+            Workload::Kv(kv) => {
+                let mut kv = kv.clone();
+                match cell.planned.kind {
+                    CellKind::Unlimited => kv.remove_shares(),
+                    // Counted work depends on no rate.
+                    CellKind::Exact => kv.remove_rates(),
+                    CellKind::Measured | CellKind::Profiled => {}
+                }
+                Ok(Self::Sequence(Box::new(Kv::new(&kv, clients, seed))))
+            }
             Workload::Insert(insert) => {
                 Ok(Self::Insert(Box::new(Insert::new(insert, clients, seed))))
             }
@@ -326,11 +337,6 @@ fn warn_of_left_out_options(cell: &mut CellSite<'_>, database: &impl KeyValueEng
         );
         cell.note("rocksdb::options", &[text]);
     }
-}
-
-/// Returns a setting's name without its section.
-fn without_section(name: &str) -> &str {
-    name.split_once("] ").map_or(name, |(_, bare)| bare)
 }
 
 /// Returns the name of a setting of the load: `[CFOptions] load.compression`.

@@ -13,14 +13,26 @@ pub mod transactions;
 use std::sync::atomic::AtomicBool;
 
 use engine::{
-    Engine, Error, IndexRows, KeyValueEngine, Observer, SettleLimits, Settled, SqlEngine, Table,
+    Engine, Error, ErrorClass, IndexRows, KeyValueEngine, Observer, SettleLimits, Settled,
+    SqlEngine, Table,
 };
 use load::Totals;
 use plan::Settle;
 use record::{StatementPlan, Step};
 use workload::{Check, DataState, OpKind, Summaries, Task};
 
+use crate::ground::failure::RejectedStatement;
 use crate::targets::replicas::{Replication, TableContents};
+
+/// Returns the error of a step of which a connection cannot be opened, or a statement not be
+/// prepared.
+fn cannot_begin(error: Error) -> anyhow::Error {
+    // A code of the engine that is of no other class is about what it read.
+    if error.class == ErrorClass::Other && error.code.is_some() {
+        return RejectedStatement(error).into();
+    }
+    anyhow::Error::from(error).context("the step's connections cannot be opened")
+}
 
 /// A started engine, as the steps of a cell use it.
 pub trait StepEngine: Sync {

@@ -1,13 +1,12 @@
 //! The sysbench microbenchmarks on SQL engines.
 
-use anyhow::Context;
 use engine::{SqlEngine, Table};
 use plan::SysbenchStepKind;
 use record::{StatementPlan, Step, StepKind};
 use workload::sysbench::{self, Sysbench};
 use workload::{Check, DataState, Summaries, Task};
 
-use super::{Totals, WorkloadRunner};
+use super::{Totals, WorkloadRunner, cannot_begin};
 
 /// Runs the sysbench microbenchmarks; their tables exist.
 pub struct SysbenchRunner<'a, E> {
@@ -65,9 +64,7 @@ impl<E: SqlEngine> WorkloadRunner for SysbenchRunner<'_, E> {
 
     fn tasks(&mut self, number: usize, is_warm_up: bool) -> anyhow::Result<Vec<Task>> {
         let step = sysbench::Step { number, is_warm_up };
-        self.workload
-            .connections(step, self.engine)
-            .context("the step's connections cannot be opened")
+        self.workload.connections(step, self.engine).map_err(cannot_begin)
     }
 
     fn apply(&mut self, step: usize, summaries: &Summaries, _: &Totals) -> Vec<Check> {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Context;
 use engine::{SqlEngine, Table};
 use plan::TransactionsStepKind;
 use plan::transactions::{HomeRule, Pause, Script};
@@ -11,7 +10,7 @@ use workload::sysbench;
 use workload::transactions::{self, Transactions};
 use workload::{Check, DataState, Summaries, Task};
 
-use super::{Totals, WorkloadRunner};
+use super::{Totals, WorkloadRunner, cannot_begin};
 
 /// The groups of results of tests that only read, and of those that write.
 const READING: &str = "point";
@@ -76,9 +75,7 @@ impl<E: SqlEngine> WorkloadRunner for TransactionsRunner<'_, E> {
 
     fn tasks(&mut self, number: usize, is_warm_up: bool) -> anyhow::Result<Vec<Task>> {
         let step = sysbench::Step { number, is_warm_up };
-        self.workload
-            .connections(step, self.engine)
-            .context("the step's connections cannot be opened")
+        self.workload.connections(step, self.engine).map_err(cannot_begin)
     }
 
     fn apply(&mut self, step: usize, summaries: &Summaries, _: &Totals) -> Vec<Check> {
