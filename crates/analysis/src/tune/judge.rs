@@ -2,7 +2,7 @@
 
 use record::Design;
 
-use super::{Contender, Levels, RaceResult, ScreenedLevel, without};
+use super::{Contender, Levels, RaceResult, RatioInterval, ScreenedLevel, without};
 use crate::compare::{
     CompareOptions, Compared, ComparedStep, EFFECT, THROUGHPUT, Verdict, compare, designed_effects,
 };
@@ -48,11 +48,18 @@ impl Goal {
                 kept.any(|row| is_below(&row.compared, keep.share))
             });
 
+            let compared = &effect.compared;
+            let interval = compared
+                .interval
+                .map(|interval| RatioInterval { low: interval.low, high: interval.high });
             levels.push(ScreenedLevel {
                 factor: effect.factor,
                 level: effect.level,
-                ratio: effect.compared.ratio.unwrap_or(1.0),
-                helps: effect.compared.verdict == Verdict::Faster,
+                ratio: compared.ratio.unwrap_or(1.0),
+                interval,
+                helps: compared.verdict == Verdict::Faster,
+                is_ruled_out: matches!(compared.verdict, Verdict::Equal | Verdict::Slower)
+                    || interval.is_some_and(RatioInterval::rules_out_gain),
                 breaks_bound,
             });
         }
@@ -110,7 +117,7 @@ impl Goal {
         Contender {
             factor,
             ratio: 1.0 / ratio,
-            interval: interval.map(|interval| super::race::RatioInterval {
+            interval: interval.map(|interval| RatioInterval {
                 low: 1.0 / interval.high,
                 high: 1.0 / interval.low,
             }),
@@ -136,11 +143,26 @@ impl Goal {
     }
 }
 
+impl RatioInterval {
+    /// Returns whether a gain that matters is ruled out.
+    fn rules_out_gain(self) -> bool {
+        self.high <= 1.0 + EFFECT
+    }
+}
+
+impl ScreenedLevel {
+    /// Returns whether more repeats would change nothing: the level is shown to help, a gain that
+    /// matters is ruled out, or the level cannot be used.
+    pub fn is_decided(&self) -> bool {
+        self.helps || self.is_ruled_out || self.breaks_bound
+    }
+}
+
 impl Contender {
     /// Returns whether more repeats would change nothing: the gain is shown, or a gain that matters
     /// is ruled out.
     pub fn is_decided(&self) -> bool {
-        let is_ruled_out = self.interval.is_some_and(|interval| interval.high <= 1.0 + EFFECT);
+        let is_ruled_out = self.interval.is_some_and(RatioInterval::rules_out_gain);
         self.is_better || self.breaks_bound || is_ruled_out
     }
 

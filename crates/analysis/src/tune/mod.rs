@@ -21,8 +21,14 @@ pub struct ScreenedLevel {
     pub level: usize,
     /// The ratio to the base's level in the tuned step.
     pub ratio: f64,
+    /// The interval of the ratio. `None`: nothing can be compared, or the log is an earlier one.
+    #[serde(default)]
+    pub interval: Option<RatioInterval>,
     /// The level is shown to be better in that step.
     pub helps: bool,
+    /// A gain that matters is ruled out in that step.
+    #[serde(default)]
+    pub is_ruled_out: bool,
     /// In a step that must not suffer, the level alone is shown to be below the bound.
     pub breaks_bound: bool,
 }
@@ -179,7 +185,7 @@ mod tests {
                             level: 1,
                             ratio,
                             helps: shown(*effect),
-                            breaks_bound: false,
+                            ..ScreenedLevel::default()
                         }
                     });
                     PhaseResult::Screened(levels.collect())
@@ -231,6 +237,7 @@ mod tests {
             ratio,
             helps: true,
             breaks_bound,
+            ..ScreenedLevel::default()
         };
         let screened = [level(0, 1, 1.2, false), level(0, 2, 1.5, false), level(1, 1, 3.0, true)];
         assert_eq!(best_levels(2, &screened), [2, 0]);

@@ -32,7 +32,7 @@ pub struct TuneArgs {
     /// The time limit of this invocation. A phase that has begun still finishes its repeat
     #[arg(long, value_name = "TIME", value_parser = plan::parse_duration)]
     pub time: Option<Duration>,
-    /// The number of repeats after which a race ends
+    /// The number of repeats after which a phase ends
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(3..=1000))]
     pub repeats_max: u32,
     /// Continues a tuning

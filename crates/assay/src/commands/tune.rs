@@ -24,10 +24,16 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<Exit> {
     let Some(outcome) = tuning.search(deadline)? else {
         let (directory, trust) = (tuning.directory().display(), tuning.trust_option());
         eprint_line!("not finished; `assay tune --resume {directory}{trust}` continues");
+        if let Some(run) = tuning.screening_run() {
+            eprint_line!("`assay compare {}` shows the effects so far", run.display());
+        }
         return Ok(Exit::Interrupted);
     };
 
     print(&tuning.view().answer(&outcome))?;
+    if let Some(run) = tuning.screening_run() {
+        print(&format!("all effects: assay compare {}\n", run.display()))?;
+    }
     print(&format!("{}\n", tuning.directory().display()))?;
     Ok(if matches!(outcome, TuneOutcome::Better { .. }) { Exit::Ok } else { Exit::Invalid })
 }

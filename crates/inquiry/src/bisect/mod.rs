@@ -24,7 +24,7 @@ use runner::prepare::target_builds::find_all;
 
 use self::log::{Log, Question, Source};
 use self::trial::{Measuring, in_one_line};
-use crate::reading::{retain_steps, unknown_step};
+use crate::reading::unknown_step;
 use crate::search::{
     Deadline, OpenSearch, RUNS, SearchLog, SearchPlace, SearchedPlan, TrialEnd, TrialLimits,
     trust_option,
@@ -126,7 +126,7 @@ impl<'a> Bisection<'a> {
             }
 
             match self.measure(&trial, &stop)? {
-                TrialEnd::Interrupted => return Ok(None),
+                TrialEnd::Interrupted | TrialEnd::TimeUp(_) => return Ok(None),
                 TrialEnd::Unusable(why) => self.skip_or_fail(&trial, anyhow::Error::msg(why))?,
                 TrialEnd::Judged(result) => self.add(&trial, result)?,
             }
@@ -358,7 +358,7 @@ fn explanation(run: &Path, step: &str, style: TableStyle) -> anyhow::Result<Stri
     let record = directory.read_run()?;
 
     let mut figures = analysis::figures::figures(std::slice::from_ref(&directory))?;
-    retain_steps(&mut figures, &[step.to_owned()]);
+    figures.retain_steps(&[step.to_owned()]);
 
     let options = CompareOptions { base: record.base.clone(), ..CompareOptions::default() };
     let compared = compare(&figures, &options);

@@ -9,7 +9,6 @@ use runner::failure::{Errors, PlanRefused, error_text};
 use runner::{ExactRequest, PlanRequest, RepeatsRequest, RunOutcome, RunRequest};
 
 use super::log::{Candidate, Question};
-use crate::reading::retain_steps;
 use crate::search::{Judged, Measurement, REPEATS_FIRST};
 
 /// The filter for cells of time.
@@ -88,7 +87,7 @@ impl Measuring<'_> {
     /// Returns the figures of the step.
     fn figures(&self, directory: &RunDir) -> anyhow::Result<Figures> {
         let mut figures = analysis::figures::figures(std::slice::from_ref(directory))?;
-        retain_steps(&mut figures, std::slice::from_ref(&self.question.step));
+        figures.retain_steps(std::slice::from_ref(&self.question.step));
         // The trial is judged after each repeat.
         figures.looks = Looks::AnyTime;
         Ok(figures)

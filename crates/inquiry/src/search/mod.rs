@@ -90,7 +90,9 @@ pub(crate) enum TrialEnd<R> {
     Judged(R),
     /// Nothing could be compared, for this reason.
     Unusable(String),
-    /// The operator interrupted it, or the time is up before it was decided.
+    /// The time is up before it was decided. This is the result so far.
+    TimeUp(R),
+    /// The operator interrupted it.
     Interrupted,
 }
 
@@ -177,10 +179,10 @@ impl<'a, L: SearchLog> OpenSearch<'a, L> {
                 Judged::Open(result) if repeats >= limits.repeats_max => {
                     return Ok(TrialEnd::Judged(result));
                 }
+                Judged::Open(result) if limits.deadline.has_passed() => {
+                    return Ok(TrialEnd::TimeUp(result));
+                }
                 Judged::Open(_) => {}
-            }
-            if limits.deadline.has_passed() {
-                return Ok(TrialEnd::Interrupted);
             }
 
             // The run is locked until its outcome is dropped.
@@ -225,7 +227,7 @@ impl<'a, L: SearchLog> OpenSearch<'a, L> {
 }
 
 /// Returns the most repeats of a target.
-fn repeat_count(run: &Run) -> u32 {
+pub(crate) fn repeat_count(run: &Run) -> u32 {
     let measured = run.cells.iter().filter(|cell| cell.key.kind.is_measured());
     measured.map(|cell| cell.key.repeat).max().unwrap_or(0)
 }

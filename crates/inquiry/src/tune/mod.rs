@@ -6,7 +6,7 @@
 mod log;
 mod phase;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use analysis::tune::{Goal, Next, Phase, PhaseResult, TuneOutcome, next};
@@ -19,7 +19,8 @@ use self::log::{Log, Question};
 use self::phase::Measuring;
 use crate::reading::unknown_step;
 use crate::search::{
-    Deadline, OpenSearch, SearchLog, SearchPlace, SearchedPlan, TrialEnd, TrialLimits, trust_option,
+    Deadline, OpenSearch, RUNS, SearchLog, SearchPlace, SearchedPlan, TrialEnd, TrialLimits,
+    trust_option,
 };
 
 /// A configuration to search for.
@@ -29,7 +30,7 @@ pub struct TuneRequest {
     pub plan: PlanRequest,
     /// The step whose throughput is to grow, and those that must not suffer.
     pub goal: Goal,
-    /// The repeats after which a race ends.
+    /// The repeats after which a phase ends.
     pub repeats_max: u32,
 }
 
@@ -100,6 +101,10 @@ impl<'a> Tuning<'a> {
             (self.opened.place.say)(&self.view().phase(&phase));
             let result = match self.measure(&phase, &stop, deadline)? {
                 TrialEnd::Interrupted => return Ok(None),
+                TrialEnd::TimeUp(result) => {
+                    (self.opened.place.say)(&self.view().result(&result));
+                    return Ok(None);
+                }
                 TrialEnd::Unusable(why) => anyhow::bail!(why),
                 TrialEnd::Judged(result) => result,
             };
@@ -112,6 +117,15 @@ impl<'a> Tuning<'a> {
     /// Returns the directory of the tuning.
     pub fn directory(&self) -> &Path {
         &self.opened.directory
+    }
+
+    /// Returns the run of the screening, which has the effects of all levels; `None` before its
+    /// first repeat has ended.
+    pub fn screening_run(&self) -> Option<PathBuf> {
+        let mut phases = self.opened.log.trials().iter();
+        let screening = phases.find(|logged| logged.trial == Phase::Screening)?;
+        let run = screening.run.as_deref()?;
+        Some(self.opened.directory.join(RUNS).join(run))
     }
 
     /// Returns the option, with a space before it, without which this tuning is not resumed.

@@ -2,15 +2,14 @@
 //! until all is decided.
 
 use analysis::figures::{Figures, Looks};
-use analysis::tune::{Contender, Levels, Phase, PhaseResult, without};
+use analysis::tune::{Contender, Levels, Phase, PhaseResult, ScreenedLevel, without};
 use anyhow::Context as _;
 use plan::{Designed, Plan};
 use record::{Run, RunDir};
 use runner::{PlanRequest, RepeatsRequest, RunOutcome, RunRequest};
 
 use super::log::Question;
-use crate::reading::retain_steps;
-use crate::search::{Judged, Measurement, REPEATS_FIRST};
+use crate::search::{Judged, Measurement, REPEATS_FIRST, repeat_count};
 
 /// The fewest repeats of a screening: one has no error of its own.
 const SCREENING_REPEATS_MIN: u32 = 2;
@@ -55,7 +54,12 @@ impl Measurement for Measuring<'_> {
 
     fn judge(&self, outcome: &RunOutcome) -> anyhow::Result<Judged<PhaseResult>> {
         let result = self.result(&outcome.directory, &outcome.run)?;
-        Ok(if is_decided(&result) { Judged::Decided(result) } else { Judged::Open(result) })
+        let repeats = repeat_count(&outcome.run);
+        Ok(if is_decided(&result, repeats) {
+            Judged::Decided(result)
+        } else {
+            Judged::Open(result)
+        })
     }
 }
 
@@ -108,12 +112,9 @@ impl Measuring<'_> {
 
         let goal = &self.question.goal;
         let steps: Vec<String> = goal.steps().into_iter().map(str::to_owned).collect();
-        retain_steps(&mut figures, &steps);
-        // A race is judged after each repeat, and a screening once.
-        figures.looks = match self.phase {
-            Phase::Screening => Looks::Once,
-            Phase::Race(_) | Phase::Verification(_) => Looks::AnyTime,
-        };
+        figures.retain_steps(&steps);
+        // It is judged after each repeat.
+        figures.looks = Looks::AnyTime;
 
         let design = run.design.as_ref().context("the run has no design")?;
         let result = match self.phase {
@@ -127,13 +128,43 @@ impl Measuring<'_> {
     }
 }
 
-/// Returns whether more repeats would change nothing.
-fn is_decided(result: &PhaseResult) -> bool {
+/// Returns whether more repeats than these would change nothing.
+fn is_decided(result: &PhaseResult, repeats: u32) -> bool {
     match result {
-        PhaseResult::Screened(_) => true,
+        PhaseResult::Screened(levels) => {
+            let can_be_compared = levels.iter().any(|level| level.interval.is_some());
+            let is_given_up = repeats >= REPEATS_FIRST && !can_be_compared;
+            is_given_up || levels.iter().all(ScreenedLevel::is_decided)
+        }
         PhaseResult::Raced(race) => {
             race.worst_for_bound.is_some() || race.without.iter().all(Contender::is_decided)
         }
         PhaseResult::Verified(gain) => gain.is_verified(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analysis::tune::RatioInterval;
+
+    #[test]
+    fn a_screening_goes_on_until_each_level_helps_or_a_gain_is_ruled_out() {
+        let wide = RatioInterval { low: 0.47, high: 3.4 };
+        let open = ScreenedLevel { ratio: 1.3, interval: Some(wide), ..ScreenedLevel::default() };
+        let helps = ScreenedLevel { helps: true, ..open.clone() };
+        let ruled_out = ScreenedLevel { is_ruled_out: true, ..open.clone() };
+        let is_end = |levels: &[&ScreenedLevel], repeats| {
+            let levels = levels.iter().map(|level| (*level).clone()).collect();
+            is_decided(&PhaseResult::Screened(levels), repeats)
+        };
+        assert!(!is_end(&[&helps, &open], 2));
+        assert!(!is_end(&[&helps, &open], 11));
+        assert!(is_end(&[&helps, &ruled_out], 2));
+
+        let without = ScreenedLevel { interval: None, ..open.clone() };
+        assert!(!is_end(&[&without], 2));
+        assert!(is_end(&[&without], 3), "nothing can be compared");
+        assert!(!is_end(&[&without, &open], 3));
     }
 }

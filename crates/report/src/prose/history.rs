@@ -1,7 +1,7 @@
 //! The sentences about a history.
 
 use analysis::counted;
-use analysis::history::{Change, SeriesHistory};
+use analysis::history::{Change, POINTS_MIN, SeriesHistory};
 
 use crate::model::history::{HistoryView, differing};
 use crate::model::number::percent;
@@ -11,7 +11,11 @@ pub(crate) fn heading(view: &HistoryView<'_>) -> String {
     let changes = view.history.changes();
     let failing = changes.iter().filter(|(_, change)| change.fails_gate()).count();
 
+    let longest = view.history.series.iter().map(|series| series.points.len()).max();
     let found = match (changes.len(), failing) {
+        (0, _) if longest.is_some_and(|runs| runs < POINTS_MIN) => {
+            format!("too few runs to show a change: at least {POINTS_MIN} of a plan are needed")
+        }
         (0, _) => "no change of level".to_owned(),
         (count, 0) => counted(count, "change"),
         (count, failing) => {
@@ -62,4 +66,35 @@ pub(crate) fn method(view: &HistoryView<'_>) -> Vec<String> {
          attributed to the machine."
             .to_owned(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::history::{History, HistoryPoint};
+
+    use super::*;
+
+    #[test]
+    fn runs_that_are_too_few_to_show_a_change_are_not_said_to_show_none() {
+        let heading_of = |runs: usize| {
+            let points = (0..runs)
+                .map(|run| HistoryPoint { run, mean: 1.0, low: 1.0, high: 1.0, repeats: 2 })
+                .collect();
+            let series = SeriesHistory { points, ..SeriesHistory::default() };
+            let history = History { series: vec![series], ..History::default() };
+            let view = HistoryView {
+                folder: "results",
+                runs: &[],
+                names: &[],
+                history: &history,
+                error_rate: 0.05,
+                effect: 0.01,
+            };
+            heading(&view)
+        };
+        let few = heading_of(4);
+        let said = "too few runs to show a change: at least 5 of a plan are needed";
+        assert!(few.ends_with(said), "{few}");
+        assert!(heading_of(5).ends_with("no change of level"));
+    }
 }

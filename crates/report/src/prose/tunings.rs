@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use analysis::tune::{Contender, EndedPhase, Levels, Phase, PhaseResult, TuneOutcome};
+use analysis::tune::{
+    Contender, EndedPhase, Levels, Phase, PhaseResult, RatioInterval, ScreenedLevel, TuneOutcome,
+};
 
 use super::SECOND_TRIAL;
 use crate::model::text::terminal_text;
@@ -50,17 +52,11 @@ impl TuneView {
         let mut lines = Vec::new();
         match result {
             PhaseResult::Screened(levels) => {
-                for level in levels.iter().filter(|level| level.helps) {
-                    let name = self.level_name(level.factor, level.level);
-                    let bound = if level.breaks_bound {
-                        ", but breaks the bound of a kept step"
-                    } else {
-                        ""
-                    };
-                    lines.push(format!("  {name} helps: {:.2}x{bound}", level.ratio));
+                for level in levels {
+                    lines.push(format!("  {}", self.effect(level)));
                 }
 
-                if lines.is_empty() {
+                if !levels.iter().any(|level| level.helps) {
                     lines.push("  nothing is shown to help".to_owned());
                 }
             }
@@ -69,7 +65,8 @@ impl TuneView {
                     let name = &self.factors[contender.factor].name;
                     let verdict =
                         if contender.is_better { "matters" } else { "is not shown to matter" };
-                    lines.push(format!("  {} {verdict}: {}", terminal_text(name), size(contender)));
+                    let ratio = size(contender.ratio, contender.interval);
+                    lines.push(format!("  {} {verdict}: {ratio}", terminal_text(name)));
                 }
 
                 if let Some(factor) = race.worst_for_bound {
@@ -77,7 +74,9 @@ impl TuneView {
                     lines.push(format!("  a kept step is below its bound, most of all by {name}"));
                 }
             }
-            PhaseResult::Verified(gain) => lines.push(format!("  gain: {}", size(gain))),
+            PhaseResult::Verified(gain) => {
+                lines.push(format!("  gain: {}", size(gain.ratio, gain.interval)));
+            }
         }
 
         lines.join("\n")
@@ -88,7 +87,10 @@ impl TuneView {
         let step = terminal_text(&self.step);
         let (levels, gain) = match outcome {
             TuneOutcome::NothingHelps => {
-                return format!("No level of any factor is shown to help {step}.\n");
+                return format!(
+                    "No level of any factor is shown to help {step}.{}\n",
+                    self.left_open()
+                );
             }
             TuneOutcome::Better { levels, gain } | TuneOutcome::NotConfirmed { levels, gain } => {
                 (levels, gain)
@@ -101,14 +103,15 @@ impl TuneView {
         } else {
             "does not confirm it"
         };
-        let size_of_gain = size(gain);
+        let size_of_gain = size(gain.ratio, gain.interval);
         let mut text = format!(
             "With {options}, {step} is {size_of_gain} of the base. {SECOND_TRIAL} {confirmation}.\n"
         );
 
         for contender in self.contributions(levels) {
             let name = self.level_name(contender.factor, levels[contender.factor]);
-            let _ = writeln!(text, "  {name}: {} of the same without it", size(contender));
+            let ratio = size(contender.ratio, contender.interval);
+            let _ = writeln!(text, "  {name}: {ratio} of the same without it");
         }
 
         if gain.breaks_bound {
@@ -118,6 +121,47 @@ impl TuneView {
         }
 
         text
+    }
+
+    /// Returns the effect of a level that was screened, and what is shown of it.
+    fn effect(&self, level: &ScreenedLevel) -> String {
+        let name = self.level_name(level.factor, level.level);
+        let ratio = size(level.ratio, level.interval);
+
+        if level.helps && level.breaks_bound {
+            format!("{name} helps: {ratio}, but breaks the bound of a kept step")
+        } else if level.helps {
+            format!("{name} helps: {ratio}")
+        } else if level.breaks_bound {
+            format!("{name} breaks the bound of a kept step: {ratio}")
+        } else if level.is_ruled_out {
+            format!("{name} does not help: {ratio}")
+        } else {
+            format!("too noisy to say: {name} {ratio}")
+        }
+    }
+
+    /// Returns what the screening left open, with a space before it; empty if that is nothing.
+    fn left_open(&self) -> String {
+        let mut results = self.ended.iter().rev().map(|ended| &ended.result);
+        let screened = results.find_map(|result| match result {
+            PhaseResult::Screened(levels) => Some(levels),
+            PhaseResult::Raced(_) | PhaseResult::Verified(_) => None,
+        });
+
+        let mut open = Vec::new();
+        for level in screened.into_iter().flatten().filter(|level| !level.is_decided()) {
+            let name = self.level_name(level.factor, level.level);
+            open.push(format!("{name} {}", size(level.ratio, level.interval)));
+        }
+        if open.is_empty() {
+            return String::new();
+        }
+
+        format!(
+            " Too noisy to say: {}. A larger `--repeats-max`, longer steps or a quieter machine help.",
+            open.join(", ")
+        )
     }
 
     /// Returns what each level of a combination contributes, by its race.
@@ -144,11 +188,55 @@ impl TuneView {
 }
 
 /// Returns a ratio with its interval: `1.32x (1.21 to 1.44)`.
-fn size(contender: &Contender) -> String {
-    match contender.interval {
-        Some(interval) => {
-            format!("{:.2}x ({:.2} to {:.2})", contender.ratio, interval.low, interval.high)
+fn size(ratio: f64, interval: Option<RatioInterval>) -> String {
+    match interval {
+        Some(interval) => format!("{ratio:.2}x ({:.2} to {:.2})", interval.low, interval.high),
+        None => format!("{ratio:.2}x, without an interval"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(levels: Vec<ScreenedLevel>) -> TuneView {
+        let factor = |name: &str| TunedFactor {
+            name: name.to_owned(),
+            levels: vec!["2M".to_owned(), "16M".to_owned()],
+        };
+        TuneView {
+            step: "overwrite".to_owned(),
+            factors: vec![factor("write_buffer_size"), factor("block_cache")],
+            target_count: 4,
+            ended: vec![EndedPhase {
+                phase: Phase::Screening,
+                result: PhaseResult::Screened(levels),
+            }],
         }
-        None => format!("{:.2}x, without an interval", contender.ratio),
+    }
+
+    fn level(factor: usize, ratio: f64, low: f64, high: f64) -> ScreenedLevel {
+        let interval = Some(RatioInterval { low, high });
+        ScreenedLevel { factor, level: 1, ratio, interval, ..ScreenedLevel::default() }
+    }
+
+    #[test]
+    fn what_is_too_noisy_to_say_is_told_from_what_does_not_help() {
+        let open = level(0, 1.3, 0.47, 3.4);
+        let ruled_out = ScreenedLevel { is_ruled_out: true, ..level(1, 1.01, 0.99, 1.02) };
+        let screened = view(vec![open, ruled_out.clone()]);
+        assert_eq!(
+            screened.result(&screened.ended[0].result),
+            "  too noisy to say: write_buffer_size=16M 1.30x (0.47 to 3.40)\n  \
+             block_cache=16M does not help: 1.01x (0.99 to 1.02)\n  nothing is shown to help"
+        );
+        assert_eq!(
+            screened.answer(&TuneOutcome::NothingHelps),
+            "No level of any factor is shown to help overwrite. Too noisy to say: write_buffer_size=16M 1.30x (0.47 to 3.40). \
+             A larger `--repeats-max`, longer steps or a quieter machine help.\n"
+        );
+
+        let decided = view(vec![ruled_out]).answer(&TuneOutcome::NothingHelps);
+        assert_eq!(decided, "No level of any factor is shown to help overwrite.\n");
     }
 }
