@@ -14,6 +14,14 @@ pub enum Shade {
     SlaMissed,
 }
 
+/// The fewest values of which some are called good or bad: of two, one would always be the best.
+const VALUES_MIN: usize = 3;
+
+/// Returns whether there are enough values to call some of them good or bad.
+fn are_enough(values: &[Option<f64>]) -> bool {
+    values.iter().flatten().count() >= VALUES_MIN
+}
+
 /// Shades one column of the summary, where more is better. `sla_met` is true without a requested
 /// rate.
 ///
@@ -23,7 +31,7 @@ pub enum Shade {
 ///
 /// The field rounds a quarter of the range down to a whole number, which distorts columns of
 /// fractions: here it is not rounded. The field calls a column of equal values good throughout;
-/// here such a column has no color.
+/// here such a column has no color. It also colors two values: here that takes three.
 pub fn shade_summary(values: &[Option<f64>], sla_met: &[bool]) -> Vec<Shade> {
     let met = (0..values.len()).map(|index| sla_met.get(index).copied().unwrap_or(true));
     let cells: Vec<(Option<f64>, bool)> = values.iter().copied().zip(met).collect();
@@ -36,8 +44,9 @@ pub fn shade_summary(values: &[Option<f64>], sla_met: &[bool]) -> Vec<Shade> {
         .fold(f64::NEG_INFINITY, f64::max);
 
     let quarter = 0.25 * (largest - smallest);
-    let bottom = (smallest < 0.8 * largest).then_some(smallest + quarter);
-    let top = (smallest < largest).then_some(largest - quarter);
+    let is_colored = are_enough(values);
+    let bottom = (is_colored && smallest < 0.8 * largest).then_some(smallest + quarter);
+    let top = (is_colored && smallest < largest).then_some(largest - quarter);
 
     cells
         .iter()
@@ -55,12 +64,12 @@ pub fn shade_summary(values: &[Option<f64>], sla_met: &[bool]) -> Vec<Shade> {
 /// of the largest is bad, then of the smallest is good.
 ///
 /// If the smallest is at least 80% of the largest, nothing is colored. (The field suppresses only
-/// the good ones, so that a column of equal values is bad throughout.)
+/// the good ones, so that a column of equal values is bad throughout.) Nor is one of two values.
 pub fn shade_max(values: &[Option<f64>]) -> Vec<Shade> {
     let all = || values.iter().copied().flatten();
     let smallest = all().fold(f64::INFINITY, f64::min);
     let largest = all().fold(f64::NEG_INFINITY, f64::max);
-    if smallest >= 0.8 * largest {
+    if smallest >= 0.8 * largest || !are_enough(values) {
         return vec![Shade::None; values.len()];
     }
 
@@ -126,8 +135,16 @@ mod tests {
     fn a_missed_sla_is_grey_unless_the_value_is_low() {
         // The largest is that of rows that met it: 4000 raises neither bound.
         check_summary(&[4000.0, 1000.0, 700.0, 400.0], &[0, 3], &[SlaMissed, Good, Plain, Bad]);
-        check_summary(&[1000.0, 990.0], &[1], &[Good, SlaMissed]);
+        check_summary(&[1000.0, 990.0, 500.0], &[1], &[Good, SlaMissed, Bad]);
         check_summary(&[1000.0, 100.0], &[0, 1], &[SlaMissed, SlaMissed]);
+    }
+
+    #[test]
+    fn of_two_values_none_is_good_or_bad() {
+        check_summary(&[1000.0, 500.0], &[], &[Plain, Plain]);
+        check_summary(&[1000.0, 500.0], &[1], &[Plain, SlaMissed]);
+        assert_eq!(shade_summary(&[Some(2.0), None, Some(1.0)], &[true; 3]), [Plain; 3]);
+        assert_eq!(shade_max(&[Some(0.003), Some(0.008)]), [Plain; 2]);
     }
 
     #[test]
@@ -145,7 +162,8 @@ mod tests {
 
     #[test]
     fn what_is_absent_has_no_colour_and_moves_no_bound() {
-        assert_eq!(shade_summary(&[None, Some(10.0), Some(1.0)], &[true; 3]), [Plain, Good, Bad]);
+        let values = [None, Some(10.0), Some(1.0), Some(10.0)];
+        assert_eq!(shade_summary(&values, &[true; 4]), [Plain, Good, Bad, Good]);
         assert_eq!(shade_summary(&[None, None], &[true; 2]), [Plain, Plain]);
         assert_eq!(shade_max(&[None]), [Plain]);
     }

@@ -102,7 +102,7 @@ pub enum Command {
     Check(CheckArgs),
     /// Lists the runs in a directory, the newest first
     Ls(LsArgs),
-    /// Serves pages about the runs in a folder: list, compare, trends, reports
+    /// Serves pages about the runs in a directory: list, compare, trends, reports
     Serve(ServeArgs),
     /// Prints the results of a run
     Show(ShowArgs),
@@ -258,6 +258,7 @@ pub enum Format {
 
 /// Arguments of `report`.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = "For Markdown: `assay compare RUN --markdown FILE`.")]
 pub struct ReportArgs {
     /// The run directories
     #[arg(required = true, value_name = "RUN")]

@@ -42,8 +42,8 @@ fn name(cell: &CellKey) -> String {
 fn decisions(group: &[&JudgedComparison]) -> String {
     let mut parts = Vec::new();
     for verdict in [Verdict::Faster, Verdict::Slower, Verdict::Equal] {
-        let decided = group.iter().filter(|judged| judged.decision == Decision::Decided(verdict));
-        let steps: Vec<&str> = decided.map(|judged| judged.step.as_str()).collect();
+        let steps: Vec<String> =
+            group.iter().filter_map(|judged| decided_step(judged, verdict)).collect();
         if !steps.is_empty() {
             parts.push(format!("{verdict} in {}", steps.join(", ")));
         }
@@ -61,6 +61,22 @@ fn decisions(group: &[&JudgedComparison]) -> String {
     }
 
     parts.join("; ")
+}
+
+/// Returns a step with a verdict, and whose rate decided it if not throughput; `None` if it has another
+/// verdict, or none.
+fn decided_step(judged: &JudgedComparison, wanted: Verdict) -> Option<String> {
+    let Decision::Decided { verdict, by_typical_rate } = judged.decision else {
+        return None;
+    };
+    if verdict != wanted {
+        return None;
+    }
+    Some(if by_typical_rate {
+        format!("{} (by its typical rate)", judged.step)
+    } else {
+        judged.step.clone()
+    })
 }
 
 /// Returns an open step, with the repeats that would decide it; `None` if it is not open.
@@ -99,7 +115,11 @@ fn outlook(judged: &JudgedRepeat<'_>) -> String {
             judged.resume_command
         ),
         NextRepeat::NoTime => {
-            format!("the time is up, with {rest}; `{}` continues", judged.resume_command)
+            format!(
+                "the time is up, with {rest}; `{}` continues; verdicts on what was measured so far may show more of \
+                 throughput, and do not count typical rates",
+                judged.resume_command
+            )
         }
     }
 }
@@ -119,6 +139,10 @@ mod tests {
         }
     }
 
+    fn decided(verdict: Verdict, by_typical_rate: bool) -> Decision {
+        Decision::Decided { verdict, by_typical_rate }
+    }
+
     fn after_repeat(comparisons: &[JudgedComparison], repeat: u32, next: NextRepeat) -> String {
         let judged = JudgedRepeat {
             repeat,
@@ -134,23 +158,24 @@ mod tests {
     #[test]
     fn what_is_decided_and_what_the_rest_takes_is_said() {
         let comparisons = [
-            judged("l.i0", Decision::Decided(Verdict::Faster)),
-            judged("l.x", Decision::Decided(Verdict::Equal)),
+            judged("l.i0", decided(Verdict::Faster, false)),
+            judged("l.x", decided(Verdict::Equal, false)),
             judged("l.i1", Decision::Open { repeats_needed: Some(9) }),
-            judged("l.i2", Decision::Decided(Verdict::Faster)),
+            judged("l.i2", decided(Verdict::Faster, true)),
             judged("qr100", Decision::Open { repeats_needed: Some(REPEATS_CAP) }),
             judged("qp100", Decision::GivenUp),
         ];
         assert_eq!(
             after_repeat(&comparisons, 5, NextRepeat::Begins),
-            "lite.off, 1 client: faster in l.i0, l.i2; equal in l.x; open in l.i1 (about 4 repeats \
-             more), qr100 (100 repeats or more); given up in qp100\n\
+            "lite.off, 1 client: faster in l.i0, l.i2 (by its typical rate); equal in l.x; open in l.i1 (about 4 \
+             repeats more), qr100 (100 repeats or more); given up in qp100\n\
              after repeat 5: 2 of 6 comparisons open; the rest would take about 4 min; about 6 min left"
         );
         let ended = after_repeat(&comparisons, 5, NextRepeat::NoTime);
         assert!(ended.ends_with(
             "after repeat 5: the time is up, with 2 of 6 comparisons open; the rest would take about 4 min; \
-             `assay run --resume results/a` continues"
+             `assay run --resume results/a` continues; verdicts on what was measured so far may show more of \
+             throughput, and do not count typical rates"
         ));
     }
 

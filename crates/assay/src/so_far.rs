@@ -68,7 +68,7 @@ pub struct EndedStep {
 pub struct RelativeTarget {
     /// The target's cells, in all repeats.
     pub cell: CellKey,
-    /// The number of repeats that both have ended.
+    /// The number of repeats that both have completed.
     pub repeats: usize,
     /// The geometric mean of the ratios of all steps.
     pub mean: f64,
@@ -137,19 +137,20 @@ impl SoFar {
         }
     }
 
-    /// Returns each target relative to the base, in the repeats that both have ended.
+    /// Returns each target relative to the base, in the repeats that both have completed. A cell that
+    /// failed or was interrupted may be measured again.
     fn relative(&self) -> Vec<RelativeTarget> {
         if self.is_search {
             return Vec::new();
         }
 
         let mut found: Vec<RelativeRepeats> = Vec::new();
-        for ended in &self.ended {
+        for ended in self.completed() {
             let Some(base) = self.base_of(&ended.cell.target) else {
                 continue;
             };
             let of_base = ended.cell.of_target(base);
-            let Some(of_base) = self.ended.iter().find(|other| other.cell == of_base) else {
+            let Some(of_base) = self.completed().find(|other| other.cell == of_base) else {
                 continue;
             };
 
@@ -162,6 +163,11 @@ impl SoFar {
         }
 
         found.iter().filter_map(RelativeRepeats::relative).collect()
+    }
+
+    /// Returns the cells that are complete.
+    fn completed(&self) -> impl Iterator<Item = &EndedCell> {
+        self.ended.iter().filter(|cell| cell.status == Status::Complete)
     }
 
     /// Returns the other target that a target is compared with.
@@ -353,6 +359,14 @@ mod tests {
         let mut invalid = ended("pg.b", 1, &[("load", 200.0)]);
         invalid.steps[0].is_valid = false;
         let mut so_far = so_far(vec![ended("pg.a", 1, &[("load", 100.0)]), invalid]);
+        assert_eq!(so_far.new_line(), None);
+    }
+
+    #[test]
+    fn an_interrupted_cell_is_not_compared() {
+        let mut interrupted = ended("pg.b", 1, &[("load", 200.0)]);
+        interrupted.status = Status::Interrupted;
+        let mut so_far = so_far(vec![ended("pg.a", 1, &[("load", 100.0)]), interrupted]);
         assert_eq!(so_far.new_line(), None);
     }
 

@@ -83,16 +83,8 @@ pub fn unknown_step(unknown: &str, mut steps: Vec<&str>) -> UsageError {
 /// The figures lack one of them.
 pub fn keep_steps(figures: &mut Figures, wanted: &[String]) -> anyhow::Result<()> {
     check_steps(figures, wanted)?;
-    retain_steps(figures, wanted);
+    figures.retain_steps(wanted);
     Ok(())
-}
-
-/// Keeps only these steps. Groups of targets need not have all of them.
-pub fn retain_steps(figures: &mut Figures, wanted: &[String]) {
-    figures.rows.retain(|row| wanted.contains(&row.step));
-    figures.missing.retain(|row| wanted.contains(&row.step));
-    figures.profiled.retain(|step| wanted.contains(&step.row.step));
-    figures.exact.retain(|step| wanted.contains(&step.row.step));
 }
 
 /// Refuses a step that the figures don't have.

@@ -109,13 +109,15 @@ pub use printers::terminal::effects::{effects, effects_markdown, factors};
 pub use printers::terminal::history::{history, history_markdown};
 pub use printers::terminal::run_list::run_list;
 pub use printers::terminal::runs::{
-    differences, disk_floor, metric_list, tables, tables_brief, tables_named, tables_overview,
-    tables_summary, verbatim,
+    differences, disk_floor, metric_list, steps_with_table, tables, tables_brief, tables_named,
+    tables_of_steps, tables_overview, tables_summary, verbatim,
 };
 pub use printers::terminal::writer::TableStyle;
 pub use prose::bisections::BisectView;
 pub use prose::brief::result_in_brief;
-pub use prose::judgements::{comparison_sentence, requirement_sentence, work_sentence};
+pub use prose::judgements::{
+    comparison_sentence, requirement_sentence, ruled_out_sentence, work_sentence,
+};
 pub use prose::max_rates::max_rate_sentence;
 pub use prose::tunings::{TuneView, TunedFactor};
 pub use prose::why::why;

@@ -11,7 +11,7 @@
 //! formulas.
 
 use super::draft::UndecidedRow;
-use super::prior::{Prior, Spread, priors};
+use super::prior::{Prior, SPREADS_MIN, Spread, priors};
 use super::shared_noise::{RepeatKey, RepeatSide, RepeatValues};
 use super::typical::NoiseWithin;
 use super::{ModeratedSpread, Pairing, student};
@@ -30,6 +30,23 @@ const WEIGHT_OF_TURNS: f64 = 2.0;
 /// large, such as that of a stall which each step has once.
 const LUCK_LEVEL: f64 = 0.001;
 
+/// The reason why a comparison borrows nothing about its spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotBorrowed {
+    /// Fewer than three repeats count.
+    FewRepeats,
+    /// Base and target have different numbers of repeats.
+    UnequalSizes,
+    /// Some repeat has too few turns to show its noise.
+    FewTurns,
+    /// Its figures are rounded or all equal, or its ratio differs between machines.
+    NoSample,
+    /// Too few comparisons of its metric and target can lend.
+    FewLenders,
+    /// The spreads of the others differ too much, depend on each other, or are unlike its own.
+    Unlike,
+}
+
 /// Moderates the error of each comparison by the spreads of those of the same metric, and by what its
 /// own turns show.
 pub(super) fn moderate_spreads(comparisons: &mut [&mut UndecidedRow]) {
@@ -41,20 +58,28 @@ pub(super) fn moderate_spreads(comparisons: &mut [&mut UndecidedRow]) {
         let mut spreads = Vec::new();
         for draft in comparisons.iter_mut().filter(|draft| draft.row.metric == metric) {
             let Some(spread) = draft.spread() else {
+                draft.row.not_borrowed = Some(NotBorrowed::NoSample);
                 continue;
             };
             let has_turns = draft.row.error_within.is_some_and(|error| error > 0.0);
             draft.row.contradicts_turns = has_turns && spread.turn_variance == 0.0;
-            if draft.lends_its_spread() {
+            if let Some(reason) = draft.reason_not_to_lend() {
+                draft.row.not_borrowed = Some(reason);
+                draft.moderate(&spread, Prior::default());
+            } else {
                 lenders.push(draft);
                 spreads.push(spread);
-            } else {
-                draft.moderate(&spread, Prior::default());
             }
         }
 
+        let has_few_lenders = spreads.len() < SPREADS_MIN;
         let priors = priors(&spreads);
         for ((draft, spread), prior) in lenders.into_iter().zip(&spreads).zip(priors) {
+            if prior.is_none() {
+                let reason =
+                    if has_few_lenders { NotBorrowed::FewLenders } else { NotBorrowed::Unlike };
+                draft.row.not_borrowed = Some(reason);
+            }
             draft.moderate(spread, prior.unwrap_or_default());
         }
     }
@@ -74,16 +99,22 @@ impl UndecidedRow {
         })
     }
 
-    /// Returns whether the spread tells anything about the noise of other comparisons.
-    fn lends_its_spread(&self) -> bool {
+    /// Returns the reason why the spread tells nothing about the noise of other comparisons; `None`
+    /// if it does.
+    fn reason_not_to_lend(&self) -> Option<NotBorrowed> {
+        if self.row.repeats() < REPEATS_MIN {
+            return Some(NotBorrowed::FewRepeats);
+        }
+
         // The error of two samples of unequal size is no multiple of their common spread.
-        let has_equal_sizes = self.row.base_values.len() == self.row.values.len();
+        if self.row.base_values.len() != self.row.values.len() {
+            return Some(NotBorrowed::UnequalSizes);
+        }
 
         // Of a step that is too short to show its own noise, nobody can tell whether its spread is
         // like the others.
         let is_too_short = self.noise_within == NoiseWithin::TooFewTurns;
-
-        self.row.repeats() >= REPEATS_MIN && has_equal_sizes && !is_too_short
+        is_too_short.then_some(NotBorrowed::FewTurns)
     }
 
     /// Returns the logarithms by which the noise of this comparison and of others is compared.

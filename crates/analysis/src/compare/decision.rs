@@ -1,6 +1,6 @@
 //! Says which comparisons more repeats can decide, for runs that add repeats until all are decided.
 
-use super::{Compared, ComparedStep, Verdict};
+use super::{Compared, ComparedStep, REPEATS_CAP, Verdict};
 use crate::figures::TYPICAL_RATE;
 
 /// The repeats after which a comparison is given up that has no interval so far: its step is
@@ -11,7 +11,12 @@ const REPEATS_WITHOUT_INTERVAL: u32 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The comparison is faster, slower, or shows no change.
-    Decided(Verdict),
+    Decided {
+        /// The verdict.
+        verdict: Verdict,
+        /// The typical rate decided it, not throughput.
+        by_typical_rate: bool,
+    },
     /// More repeats may decide the comparison.
     Open {
         /// The total number of repeats that would decide it, if its ratio and spread stay as they
@@ -39,14 +44,21 @@ impl Compared {
         };
 
         let mut typical = self.rows.iter().filter(|row| row.metric == TYPICAL_RATE);
-        let of_same = typical.find(|row| row.compares_the_same(throughput));
-        match of_same.map(|row| row.decision(self.effect, tried)) {
-            Some(Decision::Decided(verdict)) => Decision::Decided(verdict),
-            Some(Decision::Open { repeats_needed: of_typical }) => {
+        let Some(of_same) = typical.find(|row| row.compares_the_same(throughput)) else {
+            return of_throughput;
+        };
+        match of_same.decision(self.effect, tried) {
+            Decision::Decided { verdict, .. } => {
+                Decision::Decided { verdict, by_typical_rate: true }
+            }
+            Decision::Open { repeats_needed: of_typical } => {
+                // Repeats without a typical rate count as well.
+                let left_out = throughput.repeats().saturating_sub(of_same.repeats());
+                let of_typical = of_typical.map(|needed| (needed + left_out).min(REPEATS_CAP));
                 let known = [repeats_needed, of_typical].into_iter().flatten();
                 Decision::Open { repeats_needed: known.min() }
             }
-            Some(Decision::GivenUp) | None => of_throughput,
+            Decision::GivenUp => of_throughput,
         }
     }
 }
@@ -56,7 +68,9 @@ impl ComparedStep {
     /// Changes of less than `effect` do not matter.
     fn decision(&self, effect: f64, tried: u32) -> Decision {
         match self.verdict {
-            Verdict::Faster | Verdict::Slower | Verdict::Equal => Decision::Decided(self.verdict),
+            Verdict::Faster | Verdict::Slower | Verdict::Equal => {
+                Decision::Decided { verdict: self.verdict, by_typical_rate: false }
+            }
             // The figures are too coarse.
             Verdict::TooNoisy if self.repeats_needed.is_none() => Decision::GivenUp,
             Verdict::TooNoisy => Decision::Open { repeats_needed: self.repeats_to_decide(effect) },
@@ -81,7 +95,7 @@ impl ComparedStep {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{Interval, Pairing, REPEATS_CAP, Sample};
+    use crate::compare::{Interval, Pairing, Sample};
     use crate::figures::Looks;
 
     fn noisy(ratio: f64, spread: f64) -> ComparedStep {
@@ -126,13 +140,21 @@ mod tests {
         };
 
         let equal = ComparedStep { verdict: Verdict::Equal, ..noisy(1.0, 0.01) };
-        assert_eq!(decided_by(equal), Decision::Decided(Verdict::Equal));
+        let decided = Decision::Decided { verdict: Verdict::Equal, by_typical_rate: true };
+        assert_eq!(decided_by(equal), decided);
 
         let needed = |typical| match decided_by(typical) {
             Decision::Open { repeats_needed } => repeats_needed.unwrap(),
             other => panic!("{other:?}"),
         };
         assert!(needed(noisy(1.0, 0.02)) < needed(noisy(1.0, 0.1)));
+
+        // A repeat that has no typical rate is one more to measure.
+        let with_fewer = |typical: ComparedStep| ComparedStep {
+            values: typical.values[1..].to_vec(),
+            ..typical
+        };
+        assert!(needed(with_fewer(noisy(1.3, 0.02))) > 4);
 
         let coarse = ComparedStep { repeats_needed: None, ..noisy(1.0, 0.01) };
         assert_eq!(decided_by(coarse), throughput.decision(0.03, 4));

@@ -58,6 +58,23 @@ pub struct Effect {
     pub combinations: Vec<CombinationEffect>,
 }
 
+impl Effects {
+    /// Leaves only the factors of which `are_wanted` is true. Those of a design stay beside the rows
+    /// that are left, because effects may be interactions with them.
+    pub fn retain_factors(&mut self, are_wanted: &[bool]) {
+        self.rows.retain(|row| are_wanted[row.factor]);
+        if self.design.is_some() {
+            return;
+        }
+
+        for row in &mut self.rows {
+            row.factor = are_wanted[..row.factor].iter().filter(|is_wanted| **is_wanted).count();
+        }
+        let all = std::mem::take(&mut self.factors).into_iter().zip(are_wanted);
+        self.factors = all.filter(|(_, is_wanted)| **is_wanted).map(|(factor, _)| factor).collect();
+    }
+}
+
 impl Effect {
     /// Returns whether any combination is shown to differ from the mean of all.
     pub fn differs(&self) -> bool {

@@ -13,6 +13,26 @@ pub(crate) fn level(p_values: &[f64], rate: f64) -> f64 {
     at_rank(shown.unwrap_or(0))
 }
 
+/// The parts of a family that are decided at levels of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct FamilyParts {
+    /// The number of targets.
+    pub target_count: usize,
+    /// The most metrics of a target, such as throughput and the rate in a typical turn.
+    pub metric_count: usize,
+}
+
+impl FamilyParts {
+    /// Returns what the levels depend on.
+    pub(super) fn depends_on(self) -> &'static str {
+        match (self.target_count > 1, self.metric_count > 1) {
+            (true, true) => "by target and metric",
+            (false, true) => "by metric",
+            (_, false) => "by target",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +68,15 @@ mod tests {
     fn one_small_p_among_many_must_be_smaller() {
         check(&[0.004, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1], 1);
         check(&[0.006, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1], 0);
+    }
+
+    #[test]
+    fn levels_depend_on_targets_only_where_there_are_several() {
+        let depends_on =
+            |target_count, metric_count| FamilyParts { target_count, metric_count }.depends_on();
+        assert_eq!(depends_on(1, 2), "by metric");
+        assert_eq!(depends_on(2, 1), "by target");
+        assert_eq!(depends_on(2, 2), "by target and metric");
     }
 
     #[test]

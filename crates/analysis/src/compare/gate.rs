@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::metric::{THROUGHPUT, has_verdict};
 use super::power::REPEATS_CAP;
-use super::{Compared, ComparedStep, ComparedWork, Verdict, WorkVerdict, equality};
+use super::{Compared, ComparedStep, ComparedWork, Interval, Verdict, WorkVerdict, equality};
 
 /// The name of exact work among the metrics that have a threshold.
 pub const WORK: &str = "work";
@@ -163,23 +163,47 @@ pub enum Judged {
 }
 
 fn judge(row: &ComparedStep, threshold: f64) -> Judged {
-    let is_beyond = |ratio: f64| {
-        if row.more_is_better { 1.0 - ratio > threshold } else { ratio - 1.0 > threshold }
-    };
-
-    let worst =
-        row.equality.map(|interval| if row.more_is_better { interval.low } else { interval.high });
-
     match row.verdict {
         Verdict::Faster => Judged::Passed,
-        Verdict::Slower if row.ratio.is_none_or(is_beyond) => Judged::Regressed,
+        Verdict::Slower if is_measured_beyond(row, threshold) => Judged::Regressed,
         // Two values of zero have a ratio of 1 and no interval.
-        Verdict::Slower | Verdict::Equal | Verdict::TooNoisy => match worst {
-            Some(worst) if is_beyond(worst) => Judged::Doubtful,
-            _ => Judged::Passed,
-        },
+        Verdict::Slower | Verdict::Equal | Verdict::TooNoisy => {
+            match room_to_threshold(row, threshold) {
+                Some(room) if room < 0.0 => Judged::Doubtful,
+                _ => Judged::Passed,
+            }
+        }
         Verdict::Single | Verdict::Invalid | Verdict::NotComparable => Judged::Doubtful,
     }
+}
+
+/// Returns whether a comparison is worse than its threshold as measured, or has no ratio.
+fn is_measured_beyond(row: &ComparedStep, threshold: f64) -> bool {
+    row.ratio.is_none_or(|ratio| room_of(row, ratio, threshold) < 0.0)
+}
+
+/// Returns how much worse than `ratio` a comparison could be without going beyond its threshold, as
+/// a share of the base.
+fn room_of(row: &ComparedStep, ratio: f64, threshold: f64) -> f64 {
+    if row.more_is_better { threshold - (1.0 - ratio) } else { threshold - (ratio - 1.0) }
+}
+
+/// Returns the interval by which the gate decides whether a comparison may be worse than its
+/// threshold; `None` if its verdict alone decides, or if it has no interval.
+pub fn gate_interval(row: &ComparedStep, threshold: f64) -> Option<Interval> {
+    match row.verdict {
+        Verdict::Slower if is_measured_beyond(row, threshold) => None,
+        Verdict::Slower | Verdict::Equal | Verdict::TooNoisy => row.equality,
+        _ => None,
+    }
+}
+
+/// Returns the distance from the worse end of [`gate_interval`] to the threshold, as a share of the
+/// base: it is negative if the interval reaches beyond. `None` without that interval.
+pub fn room_to_threshold(row: &ComparedStep, threshold: f64) -> Option<f64> {
+    let interval = gate_interval(row, threshold)?;
+    let worst = if row.more_is_better { interval.low } else { interval.high };
+    Some(room_of(row, worst, threshold))
 }
 
 /// Returns the total repeats per target, if they are added to these, that tell in [`super::POWER`]
@@ -211,7 +235,7 @@ pub fn repeats_to_judge(row: &ComparedStep, threshold: f64) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{Interval, Pairing, Sample};
+    use crate::compare::{Pairing, Sample};
 
     fn row(metric: &str, verdict: Verdict, values: Option<(f64, f64, f64)>) -> ComparedStep {
         ComparedStep {
@@ -320,6 +344,23 @@ mod tests {
             row(THROUGHPUT, Verdict::Slower, Some((0.7, 0.8, 0.9))),
         ];
         assert_eq!(judged(rows, &[]), Gate::Regressed(vec![1]));
+    }
+
+    #[test]
+    fn the_interval_that_decides_is_that_of_equality_unless_the_verdict_does() {
+        let noisy = row(THROUGHPUT, Verdict::TooNoisy, Some((0.96, 1.0, 1.04)));
+        assert_eq!(gate_interval(&noisy, 0.05), noisy.equality);
+        assert!((room_to_threshold(&noisy, 0.05).unwrap() - 0.01).abs() < 1e-9);
+        assert!((room_to_threshold(&noisy, 0.03).unwrap() + 0.01).abs() < 1e-9);
+
+        let cost = row("cpupq", Verdict::Equal, Some((0.96, 1.0, 1.02)));
+        assert!((room_to_threshold(&cost, 0.05).unwrap() - 0.03).abs() < 1e-9);
+
+        let slower = row(THROUGHPUT, Verdict::Slower, Some((0.7, 0.8, 0.9)));
+        assert_eq!(gate_interval(&slower, 0.05), None);
+        assert_eq!(gate_interval(&slower, 0.25), slower.equality);
+        let faster = row(THROUGHPUT, Verdict::Faster, Some((1.1, 1.2, 1.3)));
+        assert_eq!(gate_interval(&faster, 0.05), None);
     }
 
     #[test]

@@ -76,10 +76,10 @@ impl Matched {
         matched.base.retain(has_partner);
         matched.values.retain(has_partner);
 
-        for Unpaired { is_of_base, sample } in &turns.unpaired {
+        for Unpaired { is_of_base, sample, why } in &turns.unpaired {
             let name = if *is_of_base { base.name } else { target.name };
             let repeat = samples.repeat_name(name, sample.run, sample.repeat);
-            matched.reasons.push(Reason::Absent { repeat, why: Absence::Unpaired });
+            matched.reasons.push(Reason::Absent { repeat, why: why.clone() });
         }
 
         matched.pairing = Pairing::Paired;
@@ -150,6 +150,18 @@ struct TimedPair {
 struct Unpaired {
     is_of_base: bool,
     sample: Sample,
+    why: Absence,
+}
+
+impl Unpaired {
+    /// Returns a repeat that has no partner among those of the other target.
+    fn new(is_of_base: bool, value: &TimedSample, others: &[TimedSample]) -> Self {
+        let other = others.iter().find(|other| other.sample.is_of_repeat_of(&value.sample));
+        let why = other.map_or(Absence::Unpaired, |other| Absence::MeasuredApart {
+            is_in_turns: value.in_turns || other.in_turns,
+        });
+        Self { is_of_base, sample: value.sample, why }
+    }
 }
 
 /// The repeats of a base and a target that took turns.
@@ -179,13 +191,13 @@ impl Turns {
             });
             match partner {
                 Some(value) => turns.pairs.push(TimedPair { base: *base, value: *value }),
-                None => turns.unpaired.push(Unpaired { is_of_base: true, sample: base.sample }),
+                None => turns.unpaired.push(Unpaired::new(true, base, values)),
             }
         }
 
         for value in values {
             if !turns.pairs.iter().any(|pair| pair.value.index == value.index) {
-                turns.unpaired.push(Unpaired { is_of_base: false, sample: value.sample });
+                turns.unpaired.push(Unpaired::new(false, value, base));
             }
         }
         turns

@@ -21,6 +21,9 @@ pub const VERDICT_METRICS: [(&str, &str); 3] =
 /// The CPU of an operation on the threads of its connections, in client and server.
 pub(crate) const OWN_CPU: &str = "own_cpu_us_per_op";
 
+/// The CPU of all threads of the clients, per main operation.
+pub(super) const CLIENT_CPU: &str = "client_cpu_us_per_op";
+
 /// The response times that are compared of steps whose schedule decides the throughput. Each is a family
 /// by itself.
 pub(crate) const RESPONSE_TIMES: [&str; 2] = ["response_mean", "response_p99"];

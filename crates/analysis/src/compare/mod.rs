@@ -30,6 +30,7 @@
 mod amounts;
 mod anova;
 mod borrowed;
+mod concerned;
 pub(crate) mod databases;
 mod decision;
 mod designed;
@@ -58,6 +59,7 @@ mod reason;
 mod requirement;
 mod samples;
 mod shared_noise;
+mod shown;
 pub(crate) mod student;
 mod system_calls;
 mod trigamma;
@@ -79,13 +81,17 @@ use crate::order::distinct;
 use power::PowerAnalysis;
 
 pub use anova::VarianceShare;
+pub use borrowed::NotBorrowed;
 pub use decision::Decision;
 pub use designed::{
     Clarity, DesignedEffects, HalfNormal, InteractionEffect, MixedInteraction, designed_effects,
 };
 pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
-pub use gate::{Gate, Judged, Thresholds, WORK, gate, judged, judged_work, repeats_to_judge};
+pub use gate::{
+    Gate, Judged, Thresholds, WORK, gate, gate_interval, judged, judged_work, repeats_to_judge,
+    room_to_threshold,
+};
 pub use groups::{BaseGroup, groups_by_base};
 pub use initial_tree::{InitialTree, TreeDifference};
 pub(crate) use metric::{OWN_CPU, RESPONSE_TIMES, has_only_process_cpu, process_cpu};
@@ -100,7 +106,7 @@ pub use profile::{
     ComparedProfile, CostDifference, FunctionDifference, MergedProfile, NamedFunction,
     ProfileTotals, merged_profiles, profiled_cpu_us,
 };
-pub use requirement::{Bound, Requirement, RequirementResult, RequirementVerdict};
+pub use requirement::{Bound, GivenUnit, Requirement, RequirementResult, RequirementVerdict};
 pub use system_calls::{ComparedSystemCalls, SystemCallDifference};
 pub use verdict::compare;
 pub use waits::{ComparedWaits, StateDifference};
@@ -281,6 +287,9 @@ pub struct ComparedStep {
     /// The repeats agree too well for luck, so that the error of their turns counts for nothing.
     #[serde(skip)]
     pub contradicts_turns: bool,
+    /// The reason why it borrows nothing about its spread; `None` if it does, or was not asked to.
+    #[serde(skip)]
+    pub not_borrowed: Option<NotBorrowed>,
     /// The times at which its results are looked at.
     #[serde(skip)]
     pub looks: Looks,

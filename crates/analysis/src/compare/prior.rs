@@ -24,7 +24,7 @@ use super::student;
 use super::trigamma::{inverse_trigamma, trigamma};
 
 /// The fewest spreads from which a prior is estimated.
-const SPREADS_MIN: usize = 4;
+pub(super) const SPREADS_MIN: usize = 4;
 
 /// From this many spreads on, the widest tenth is checked for wild ones.
 const SPREADS_WITH_WILD: usize = 8;

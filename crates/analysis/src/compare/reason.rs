@@ -6,7 +6,10 @@ use std::fmt;
 use record::Status;
 use words::{Metric, counted};
 
+use super::concerned::SomeComparisons;
+use super::family::FamilyParts;
 use super::initial_tree::TreeDifference;
+use super::shown::ShownChanges;
 use crate::order::distinct;
 
 /// The recommended minimum of repeats: with fewer, bursts of noise look like changes
@@ -67,6 +70,8 @@ pub(super) enum Absence {
     StepMissing { status: Option<Status> },
     /// The other target has no repeat that ran next to this one.
     Unpaired,
+    /// The same repeat of the other target was measured by another invocation.
+    MeasuredApart { is_in_turns: bool },
     /// The repeat has too few turns to say what is typical.
     FewTurns,
     /// The repeat did nothing in a fifth of its turns, so that no turn has a typical CPU time.
@@ -157,8 +162,16 @@ impl Absence {
                 format!("{metric} needs at least {needed} operations")
             }
             Self::Unpaired => {
-                format!("the other target has no repeat next to {}", repeats.form("it", "them"))
+                format!(
+                    "the other target has no repeat that counts next to {}",
+                    repeats.form("it", "them")
+                )
             }
+            Self::MeasuredApart { is_in_turns } => format!(
+                "{} and the other target's were measured by two invocations, {}",
+                repeats.form("it", "they"),
+                if *is_in_turns { "so not in turns" } else { "so not next to each other" }
+            ),
             Self::FewTurns => format!(
                 "{} too few turns to say what is typical; longer steps have more",
                 repeats.form("it has", "they have")
@@ -300,10 +313,10 @@ pub(super) enum Note {
     NoBase { base: String },
     /// Some comparison has a single repeat, and therefore no interval.
     SingleRun,
-    /// Some base and target did not take turns.
-    NotInTurns { has_several_machines: bool },
-    /// The smallest number of repeats is below [`REPEATS_ADVISED`].
-    FewRepeats { fewest: usize },
+    /// Some base and target did not take turns; `None` if no comparison did.
+    NotInTurns { has_several_machines: bool, comparisons: Option<SomeComparisons> },
+    /// The smallest number of repeats is below [`REPEATS_ADVISED`]; `None` if each comparison's is.
+    FewRepeats { fewest: usize, comparisons: Option<SomeComparisons> },
     /// Repeats were added while earlier ones could be seen.
     OpenEnded,
     /// Repeats were added until the time was up.
@@ -316,10 +329,12 @@ pub(super) enum Note {
     Family {
         family: String,
         comparison_count: usize,
-        shown_count: usize,
-        /// The lowest and the highest level at which a target was decided.
+        shown: ShownChanges,
+        /// The lowest and the highest level at which a part of the family was decided.
         level_min: f64,
         level_max: f64,
+        /// The parts that were decided at levels of their own.
+        parts: FamilyParts,
     },
     /// The combinations of a factor that differ from the mean of all.
     Interactions { family: String, comparison_count: usize, shown_count: usize },
@@ -384,15 +399,17 @@ impl fmt::Display for Note {
                 "no result of the base {base} is valid, so there is nothing to compare with"
             ),
             Self::SingleRun => f.write_str(SINGLE_RUN),
-            Self::NotInTurns { has_several_machines } => write!(
+            Self::NotInTurns { has_several_machines, comparisons } => write!(
                 f,
-                "where base and target did not take turns, or too few of their repeats are pairs, {} like changes of the \
+                "where base and target did not take turns, or too few of their repeats are pairs{}, {} like changes of the \
                  target",
+                in_parentheses(comparisons.as_ref()),
                 changes_of_others(*has_several_machines)
             ),
-            Self::FewRepeats { fewest } => write!(
+            Self::FewRepeats { fewest, comparisons } => write!(
                 f,
-                "with {fewest} repeats, a few bursts of noise can look like a change: use at least {REPEATS_ADVISED}"
+                "with {fewest} repeats{}, a few bursts of noise can look like a change: use at least {REPEATS_ADVISED}",
+                in_parentheses(comparisons.as_ref())
             ),
             Self::HiddenDrift => f.write_str(HIDDEN_DRIFT),
             Self::Layout => f.write_str(LAYOUT),
@@ -400,14 +417,15 @@ impl fmt::Display for Note {
             // How sure the verdicts are.
             Self::OpenEnded => f.write_str(OPEN_ENDED),
             Self::TimeUp => f.write_str(TIME_UP),
-            Self::Family { family, comparison_count, shown_count, level_min, level_max } => write!(
-                f,
-                "{} of {family}: {}; the confidence of each interval is {}, and 90% where it shows \
-                 that both are equal",
-                counted(*comparison_count, "comparison"),
-                shown_changes(*shown_count),
-                confidence(*level_min, *level_max),
-            ),
+            Self::Family { family, comparison_count, shown, level_min, level_max, parts } => {
+                write!(
+                    f,
+                    "{} of {family}: {shown}; the confidence of each interval is {}, and 90% where it shows \
+                     that both are equal",
+                    counted(*comparison_count, "comparison"),
+                    confidence(*level_min, *level_max, *parts),
+                )
+            }
 
             // Where the databases came from.
             Self::SharedLoads { cell_count, of, are_repeats_alike } => write!(
@@ -440,18 +458,19 @@ impl fmt::Display for Note {
 }
 
 /// Formats the confidence of intervals that were decided at these levels.
-fn confidence(level_min: f64, level_max: f64) -> String {
+fn confidence(level_min: f64, level_max: f64, parts: FamilyParts) -> String {
     let high = percent(1.0 - level_min);
     let low = percent(1.0 - level_max);
-    if level_min < level_max { format!("{low}% to {high}%, by target") } else { format!("{low}%") }
+    if level_min < level_max {
+        format!("{low}% to {high}%, {}", parts.depends_on())
+    } else {
+        format!("{low}%")
+    }
 }
 
-fn shown_changes(count: usize) -> String {
-    match count {
-        0 => "none shows a change".to_owned(),
-        1 => "1 shows a change".to_owned(),
-        count => format!("{count} show a change"),
-    }
+/// Returns the comparisons that a note concerns, if these are not all: ` (throughput in scan)`.
+fn in_parentheses(comparisons: Option<&SomeComparisons>) -> String {
+    comparisons.map_or(String::new(), |some| format!(" ({some})"))
 }
 
 /// Formats a share in percent with three significant digits, but with all of its nines: `5`,
@@ -544,8 +563,13 @@ mod tests {
             ),
             (
                 Absence::Unpaired,
-                " is left out: the other target has no repeat next to it",
-                " are left out: the other target has no repeat next to them",
+                " is left out: the other target has no repeat that counts next to it",
+                " are left out: the other target has no repeat that counts next to them",
+            ),
+            (
+                Absence::MeasuredApart { is_in_turns: true },
+                " is left out: it and the other target's were measured by two invocations, so not in turns",
+                " are left out: they and the other target's were measured by two invocations, so not in turns",
             ),
         ];
         for (why, one, several) in expected {

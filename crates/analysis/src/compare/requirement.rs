@@ -26,6 +26,18 @@ pub struct Requirement {
     pub bound: Bound,
     /// The bound's value, in the metric's unit.
     pub value: f64,
+    /// The unit of the bound as it was given; `None` if it is the metric's.
+    #[serde(skip)]
+    pub given_unit: Option<GivenUnit>,
+}
+
+/// A unit of time in which a bound was given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GivenUnit {
+    /// The name: `ms`.
+    pub name: String,
+    /// The number of the metric's units that it has.
+    pub size: f64,
 }
 
 /// The kinds of bounds.
@@ -271,6 +283,7 @@ mod tests {
             metric: "response_p99:query".into(),
             bound,
             value: us,
+            ..Requirement::default()
         };
         let options = CompareOptions {
             base: "pg.base".into(),

@@ -9,6 +9,7 @@ use super::Sample;
 use super::mean::{Block, Pair};
 use super::metric::{THROUGHPUT, has_only_process_cpu, process_cpu, rounding, value};
 use super::reason::{Absence, Reason, RepeatName};
+use super::typical::{TurnMetric, has_few_turns};
 use crate::figures::index::{NumberedRow, RowIndex, StepPlace};
 use crate::figures::{
     Figures, Looks, Row, TYPICAL_CPU, TYPICAL_RATE, UnfinishedCell, run_label, step_figures,
@@ -327,6 +328,9 @@ impl<'a> Samples<'a> {
             }
             if metric == TYPICAL_CPU && row.metric(TYPICAL_RATE) == Some(0.0) {
                 side.reasons.push(absent(Absence::IdleTurns));
+            }
+            if TurnMetric::named(metric).is_some() && has_few_turns(row) {
+                side.reasons.push(absent(Absence::FewTurns));
             }
         }
     }

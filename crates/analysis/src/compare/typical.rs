@@ -4,6 +4,8 @@
 //! two targets are compared, that of the base is its own, and that of the other is a multiple of
 //! it: the ratio that is typical of their turns side by side.
 
+use record::Status;
+
 use super::draft::TargetPair;
 use super::halves::HalfPairs;
 use super::mean::mean;
@@ -12,6 +14,7 @@ use super::reason::{Absence, Reason};
 use super::samples::{Samples, Side, TimedSample};
 use super::{ComparedStep, Sample};
 use crate::figures::index::StepPlace;
+use crate::figures::typical::TURNS_MIN;
 use crate::figures::{HalfBlock, Row, STEADINESS, TYPICAL_CPU, TYPICAL_RATE};
 
 /// The figures of a typical turn, each with the metric whose family of comparisons it belongs to
@@ -72,8 +75,8 @@ impl Relation<'_, '_> {
             return;
         }
 
-        self.say_what_is_left_out(self.base, of_base, &base_values, &too_short);
-        self.say_what_is_left_out(self.target, of_target, &values, &too_short);
+        self.say_what_is_left_out([self.base, self.target], of_base, &base_values, &too_short);
+        self.say_what_is_left_out([self.target, self.base], of_target, &values, &too_short);
         of_base.values = base_values;
         of_target.values = values;
     }
@@ -93,9 +96,11 @@ impl Relation<'_, '_> {
         Some(value)
     }
 
+    /// Adds a remark on each repeat of a target that has a value, but none that is related to the
+    /// other target's.
     fn say_what_is_left_out(
         &self,
-        target: &str,
+        [target, other]: [&str; 2],
         side: &mut Side,
         kept: &[TimedSample],
         too_short: &[Sample],
@@ -105,12 +110,24 @@ impl Relation<'_, '_> {
         };
 
         for value in side.values.iter().filter(|value| !is_kept(value)) {
+            // The remark on the other target's repeat says so.
+            let mut of_other = self.samples.index.rows(self.place, other);
+            if of_other.any(|row| value.sample.is_of(row) && has_few_turns(row)) {
+                continue;
+            }
+
             let repeat = self.samples.repeat_name(target, value.sample.run, value.sample.repeat);
             let is_short = too_short.iter().any(|short| short.is_of_repeat_of(&value.sample));
             let why = if is_short { Absence::FewTurns } else { Absence::Unpaired };
             side.reasons.push(Reason::Absent { repeat, why });
         }
     }
+}
+
+/// Returns whether a valid repeat took turns, but too few to say what is typical of it.
+pub(super) fn has_few_turns(row: &Row) -> bool {
+    let is_valid = row.valid && row.status == Status::Complete;
+    is_valid && row.turns.is_some() && row.half_blocks.len() < TURNS_MIN
 }
 
 /// The noise of a comparison, as far as the turns of its repeats tell.
@@ -310,6 +327,28 @@ mod tests {
         assert_eq!((typical.values.len(), typical.base_values.len()), (4, 4));
         let left_out = typical.reasons.iter().filter(|reason| reason.contains("is left out"));
         assert_eq!(left_out.count(), 2, "{:?}", typical.reasons);
+    }
+
+    #[test]
+    fn a_repeat_with_too_few_turns_is_left_out_and_named_once() {
+        let mut figures = measured();
+        let last_of_base =
+            figures.rows.iter_mut().rfind(|row| row.cell.target == "a.x").expect("it is measured");
+        last_of_base.half_blocks.truncate(19);
+        for metric in [TYPICAL_RATE, STEADINESS] {
+            last_of_base.metrics.insert(metric, None);
+        }
+
+        let compared = compared(&figures);
+        let typical = row(&compared, TYPICAL_RATE);
+        assert_eq!((typical.values.len(), typical.base_values.len()), (4, 4));
+        assert_eq!(
+            typical.reasons,
+            [
+                "a.x, repeat 5 is left out: it has too few turns to say what is typical; longer steps have more"
+            ]
+        );
+        assert_eq!(row(&compared, THROUGHPUT).values.len(), 5);
     }
 
     #[test]

@@ -4,14 +4,17 @@
 use record::Status;
 
 use super::borrowed::moderate_spreads;
+use super::concerned::SomeComparisons;
 use super::draft::{TargetPair, UndecidedRow, draft};
-use super::metric::{THROUGHPUT, families, family_of, has_verdict, part_of};
+use super::family::FamilyParts;
+use super::metric::{THROUGHPUT, families, family_of, has_verdict, is_device_column, part_of};
 use super::overall::overall;
 use super::plans::compare_plans;
 use super::power::REPEATS_CAP;
 use super::profile::compare_profiles;
 use super::reason::{Note, REPEATS_ADVISED, Reason};
 use super::samples::{Samples, TargetStep};
+use super::shown::ShownChanges;
 use super::system_calls::compare_system_calls;
 use super::typical::{TURN_METRICS, TurnMetric};
 use super::waits::compare_waits;
@@ -104,10 +107,13 @@ pub(super) struct FamilyDecision {
     pub family: String,
     pub comparison_count: usize,
     pub shown_count: usize,
+    shown: ShownChanges,
     /// The most comparisons of one target, where each is decided by itself.
     target_comparison_count: usize,
-    /// The lowest and the highest level of a target; `None` without comparisons.
+    /// The lowest and the highest level of a part; `None` without comparisons.
     levels: Option<(f64, f64)>,
+    /// The parts that have comparisons.
+    parts: FamilyParts,
 }
 
 impl FamilyDecision {
@@ -116,8 +122,10 @@ impl FamilyDecision {
             family: family.to_owned(),
             comparison_count: 0,
             shown_count: 0,
+            shown: ShownChanges::default(),
             target_comparison_count: 0,
             levels: None,
+            parts: FamilyParts::default(),
         }
     }
 
@@ -134,6 +142,7 @@ impl FamilyDecision {
             draft.judge(level, options);
             if draft.row.verdict.is_change() {
                 self.shown_count += 1;
+                self.shown.add(&draft.row);
             }
         }
 
@@ -152,9 +161,10 @@ impl FamilyDecision {
         Some(Note::Family {
             family: self.family.clone(),
             comparison_count: self.comparison_count,
-            shown_count: self.shown_count,
+            shown: self.shown.clone(),
             level_min,
             level_max,
+            parts: self.parts,
         })
     }
 }
@@ -190,9 +200,14 @@ fn decide_by_target(
         let parts = parts_of_family(of_target);
         let error_rate = options.error_rate / parts.len() as f64;
         let options = CompareOptions { error_rate, ..options.clone() };
+        let mut metric_count = 0;
         for part in parts {
+            let count_before = decided.comparison_count;
             decided.decide(part, &options);
+            metric_count += usize::from(decided.comparison_count > count_before);
         }
+        decided.parts.target_count += usize::from(metric_count > 0);
+        decided.parts.metric_count = decided.parts.metric_count.max(metric_count);
     }
     decided
 }
@@ -293,17 +308,27 @@ pub(super) fn notes_on_repeats(rows: &[&ComparedStep], has_hidden_drift: bool) -
 
     let mut estimated = rows.to_vec();
     estimated.retain(|row| row.p_value.is_some());
-    let mut not_in_turns = estimated.clone();
+
+    // Tables show a column of disks only if it changed.
+    let mut shown = estimated.clone();
+    shown.retain(|row| row.verdict.is_change() || !is_device_column(&row.metric));
+
+    let mut not_in_turns = shown.clone();
     not_in_turns.retain(|row| row.pairing == Pairing::Independent);
     if !not_in_turns.is_empty() {
-        let has_several_machines = not_in_turns.iter().any(|row| row.machines.count > 1);
-        notes.push(Note::NotInTurns { has_several_machines });
+        notes.push(Note::NotInTurns {
+            has_several_machines: not_in_turns.iter().any(|row| row.machines.count > 1),
+            comparisons: SomeComparisons::among(&not_in_turns, &shown),
+        });
     }
 
-    let fewest = estimated.iter().map(|row| row.repeats() as usize).min();
-    if let Some(fewest) = fewest.filter(|fewest| *fewest < REPEATS_ADVISED) {
-        notes.push(Note::FewRepeats { fewest });
+    let mut with_few = shown.clone();
+    with_few.retain(|row| (row.repeats() as usize) < REPEATS_ADVISED);
+    if let Some(fewest) = with_few.iter().map(|row| row.repeats() as usize).min() {
+        let comparisons = SomeComparisons::among(&with_few, &shown);
+        notes.push(Note::FewRepeats { fewest, comparisons });
     }
+
     notes.extend(note_on_looks(&estimated));
     if has_hidden_drift {
         notes.push(Note::HiddenDrift);

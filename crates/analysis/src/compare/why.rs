@@ -36,6 +36,19 @@ pub struct FamilyCount {
     pub shown_count: usize,
 }
 
+/// The share of a repeat's variance that its own turns explain, from which longer steps help.
+const LONGER_STEPS_HELP: f64 = 0.5;
+
+impl ComparedStep {
+    /// Returns whether longer steps make its interval narrower, as more repeats do. `None` if its
+    /// turns don't tell.
+    pub fn longer_steps_help(&self) -> Option<bool> {
+        let within = self.error_within.filter(|_| !self.contradicts_turns)?;
+        let share_within = (within / self.spread?).powi(2);
+        Some(share_within >= LONGER_STEPS_HELP)
+    }
+}
+
 /// Returns the parts of all intervals of a step, in the order of the comparisons.
 pub fn interval_parts<'c>(compared: &'c Compared, step: &str) -> Vec<IntervalParts<'c>> {
     let rows = compared.rows.iter().filter(|row| row.step == step && is_told(compared, row));

@@ -34,6 +34,12 @@ const fn part(kind: FindingKind, metric: &'static str) -> Part {
     Part { kind, metric }
 }
 
+/// Returns the metric of a part of an operation's time; `None` if the kind is none of them.
+pub(super) fn metric_of(kind: FindingKind) -> Option<&'static str> {
+    let part = PARTS.iter().find(|part| part.kind == kind)?;
+    Some(part.metric)
+}
+
 /// A part with its change.
 pub(super) struct ChangedPart {
     pub part: &'static Part,

@@ -1,11 +1,14 @@
 //! One compared step: the repeats of both targets, and how a figure differs between them.
 
 use record::{CellKey, SettingRole};
+use words::{Engine, EngineInterface};
 
 use super::accounting::changed_time;
 use super::difference::{TargetDifference, shared};
 use super::finding::Evidence;
-use super::thresholds::{EXPLAINS, INDEX_GROWTH, SAME, SMALL_PART, STATES_SHOWN, WHOLE_MAX};
+use super::thresholds::{
+    EXPLAINS, INDEX_GROWTH, READ_KB_PER_OP_MIN, SAME, SMALL_PART, STATES_SHOWN, WHOLE_MAX,
+};
 use crate::compare::{
     Compared, ComparedStep, Interval, NamedFunction, Pairing, PlanDifference, Sample,
     StateDifference, Verdict,
@@ -22,13 +25,19 @@ pub(super) const INDEX_GB: &str = "index_gb";
 /// The name of the mean size of the devices' reads.
 pub(super) const MEAN_READ_SIZE: &str = "mean size of device reads";
 
+/// The name of the CPU of a server whose threads cannot be told apart.
+pub(super) const SERVER_PROCESS_CPU: &str = "CPU of the server's process";
+
+/// The metric of the CPU of the engine's threads that serve no connection.
+pub(super) const BACKGROUND_CPU: &str = "background_cpu_us_per_op";
+
 /// The metrics that support an explanation: name, metric and unit.
 const EVIDENCE: [(&str, &str, &str); 34] = [
     ("response time, mean", "response_mean", "us"),
     ("response time, p99", "response_p99", "us"),
     ("time of an operation", "op_time_us", "us/op"),
     ("client CPU", "op_client_cpu_us", "us/op"),
-    ("server CPU", "op_server_cpu_us", "us/op"),
+    ("server CPU of the connections", "op_server_cpu_us", "us/op"),
     ("waiting for a processor", "op_cpu_wait_us", "us/op"),
     ("taken by the hypervisor", "op_steal_us", "us/op"),
     ("waiting for reads", "op_read_us", "us/op"),
@@ -38,7 +47,7 @@ const EVIDENCE: [(&str, &str, &str); 34] = [
     ("handover between client and server", "op_handover_us", "us/op"),
     ("unexplained time", "op_unexplained_us", "us/op"),
     ("own CPU", "own_cpu_us_per_op", "us/op"),
-    ("background CPU", "background_cpu_us_per_op", "us/op"),
+    ("background CPU", BACKGROUND_CPU, "us/op"),
     ("retries", "retries_per_op", "/op"),
     ("time of retried attempts", "retried_us_per_op", "us/op"),
     ("waits for locks on data", "lock_waits_per_op", "/op"),
@@ -271,6 +280,15 @@ impl<'a> Case<'a> {
         rows.all(|row| row.is_scheduled())
     }
 
+    /// Returns whether the engine of a side is a library, whose sessions are threads of clients.
+    fn has_libraries(&self) -> bool {
+        let mut rows = self.base.rows.iter().chain(&self.side.rows);
+        rows.any(|row| {
+            let engine = Engine::named(&row.engine);
+            engine.is_some_and(|engine| engine.facts().interface == EngineInterface::Keys)
+        })
+    }
+
     /// Returns whether the base and the target missed the rate of writes in some repeat. A missed
     /// rate of the main operation is its throughput.
     pub(super) fn missed_writes(&self) -> [bool; 2] {
@@ -452,6 +470,41 @@ impl<'a> Case<'a> {
         })
     }
 
+    /// Returns the mean size of the devices' reads as a figure; `None` if they are too rare to matter.
+    fn read_size(&self) -> Option<Evidence> {
+        let kb = self.read_kb()?;
+        if self.metric("rkbpq")?.max() < READ_KB_PER_OP_MIN {
+            return None;
+        }
+
+        let is_noise = !self.read_kb_differs();
+        Some(Evidence { is_noise, ..Evidence::new(MEAN_READ_SIZE, "KB", kb) })
+    }
+
+    /// Returns whether the repeats show that the mean size of the devices' reads differs. The verdict on
+    /// the sizes themselves, where they are compared, must say so too.
+    pub(super) fn read_kb_differs(&self) -> bool {
+        if self.of_metric("rareqsz").is_some_and(|sizes| !sizes.verdict.is_change()) {
+            return false;
+        }
+
+        let of_repeats = self.difference(|row| {
+            let reads = row.metric("rpq").filter(|reads| *reads > 0.0)?;
+            Some((row.metric("rkbpq")? / reads).ln())
+        });
+        of_repeats.is_some_and(|difference| difference.is_shown())
+    }
+
+    /// Returns the CPU of the engine's threads that serve no connection, in microseconds per operation, if
+    /// it is shown to have changed, and by more time than own CPU.
+    pub(super) fn changed_background_cpu(&self) -> Option<Pair> {
+        let background = self.metric(BACKGROUND_CPU)?;
+        let own = self.metric(compare::OWN_CPU)?;
+        let is_shown = self.difference(|row| row.metric(BACKGROUND_CPU))?.is_shown();
+        let is_larger = background.growth().abs() > own.growth().abs();
+        (is_shown && is_larger).then_some(background)
+    }
+
     /// Returns the share of a time per operation in a client's time: the larger of both sides.
     pub(super) fn share_of_time(&self, us: Pair) -> f64 {
         (us.base / self.base.time_us()).max(us.value / self.side.time_us())
@@ -495,8 +548,7 @@ impl<'a> Case<'a> {
         // Where threads cannot be told apart, this stands for the server's part of own CPU.
         if self.process_cpu().is_some() {
             let cpu = self.metric("server_cpu_us_per_op");
-            evidence
-                .extend(cpu.map(|us| Evidence::new("CPU of the server's process", "us/op", us)));
+            evidence.extend(cpu.map(|us| Evidence::new(SERVER_PROCESS_CPU, "us/op", us)));
         }
 
         for (name, metric, unit) in EVIDENCE {
@@ -512,11 +564,11 @@ impl<'a> Case<'a> {
 
         let fsync = self.pair(|side| mean(side.rows.iter().filter_map(|row| row.fsync_us)));
         evidence.extend(fsync.map(|us| Evidence::new("fsync before the cells", "us", us)));
-        let read_kb = self.read_kb();
-        evidence.extend(read_kb.map(|kb| Evidence::new(MEAN_READ_SIZE, "KB", kb)));
+        evidence.extend(self.read_size());
 
+        let who = if self.has_libraries() { "clients" } else { "sessions" };
         for state in self.changed_states().take(STATES_SHOWN) {
-            let name = format!("sessions in `{}`", state.name);
+            let name = format!("{who} in `{}`", state.name);
             let us = Pair { base: state.time.base_us, value: state.time.target_us };
             evidence.push(Evidence::new(&name, "us/op", us));
         }

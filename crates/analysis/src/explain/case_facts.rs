@@ -35,6 +35,9 @@ pub struct CaseFacts {
     pub rate_unit: String,
     /// Own CPU over the base's, if it is shown to have changed with the time of an operation.
     pub own_cpu_ratio: Option<f64>,
+    /// The CPU of the engine's threads that serve no connection, in microseconds per operation, if it is
+    /// shown to have changed by more time than own CPU.
+    pub background_cpu_us: Option<Pair>,
     /// The CPU of the server's whole process, in microseconds per operation.
     pub server_cpu_us: Option<Pair>,
     /// The sides whose threads cannot be told apart, base first, if the CPU of an operation is
@@ -99,6 +102,7 @@ impl Case<'_> {
             operation: self.noun().to_owned(),
             rate_unit: self.rate(),
             own_cpu_ratio: self.shown_own_cpu_ratio(),
+            background_cpu_us: self.changed_background_cpu(),
             server_cpu_us: self.metric("server_cpu_us_per_op"),
             without_threads,
             function: self.named_function().cloned(),

@@ -4,7 +4,7 @@ use record::SettingRole;
 
 use super::FindingKind;
 use super::accounting::{
-    Accounting, ChangedPart, WhyUnexplained, changed_own_cpu, changed_process_cpu,
+    Accounting, ChangedPart, WhyUnexplained, changed_own_cpu, changed_process_cpu, metric_of,
 };
 use super::case::{Case, Pair, Side};
 use super::conflicts::{self, Conflict, RetryCause};
@@ -178,6 +178,7 @@ impl Cause {
             Self::FsyncsPerCommit { metric, .. } => Some(metric),
             Self::WriteStalls { .. } => Some("stall%"),
             Self::Retries(_) => Some(Conflict::Retries.metric()),
+            Self::Part(changed) => metric_of(changed.part),
             _ => None,
         }
     }

@@ -84,6 +84,8 @@ pub enum Caveat {
     OtherSettings {
         /// The version differs, not only the build.
         has_other_version: bool,
+        /// The setting, if only one differs.
+        only: Option<String>,
     },
     /// Several settings differ.
     SeveralSettings,

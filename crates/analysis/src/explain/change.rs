@@ -3,6 +3,7 @@
 
 use std::mem::discriminant;
 
+use super::FindingKind;
 use super::case::{Case, Context};
 use super::cause::{Cause, diagnose};
 use super::caveats::{caveats, frequency};
@@ -75,9 +76,7 @@ fn explanation<'a>(
 
     let mut evidence = case.evidence();
     evidence.extend(counters::largest_change(case));
-    if let Some(metric) = cause.named_metric() {
-        Evidence::mark_cause(&mut evidence, metric);
-    }
+    mark_named(&mut evidence, case, cause);
 
     let is_sure = group.iter().all(ExplainedCase::is_sure);
 
@@ -103,6 +102,17 @@ fn explanation<'a>(
             is_sure,
         }),
     })
+}
+
+/// Marks the figures that a title with this cause names.
+pub(super) fn mark_named(evidence: &mut [Evidence], case: &Case<'_>, cause: &Cause) {
+    let has_own_cpu = cause.kind() == FindingKind::Cpu
+        || cause.is_unexplained() && case.shown_own_cpu_ratio().is_some();
+    if has_own_cpu {
+        Evidence::mark_own_cpu(evidence, case);
+    } else if let Some(metric) = cause.named_metric() {
+        Evidence::mark_cause(evidence, metric);
+    }
 }
 
 impl ExplainedCase<'_> {

@@ -30,6 +30,8 @@ pub enum TargetDifference {
         /// The number of other settings that differ: defaults of another version, or derived by
         /// the server.
         undeclared: usize,
+        /// The name of that setting, if there is only one.
+        undeclared_name: Option<String>,
     },
 }
 
@@ -112,7 +114,13 @@ impl TargetDifference {
     fn known(comparison: Comparison) -> Self {
         let mut declared = Vec::new();
         if comparison.identical {
-            return Self::Known { build: None, declared, implicit: Vec::new(), undeclared: 0 };
+            return Self::Known {
+                build: None,
+                declared,
+                implicit: Vec::new(),
+                undeclared: 0,
+                undeclared_name: None,
+            };
         }
 
         let (implicit, of_both): (Vec<_>, Vec<_>) =
@@ -123,14 +131,19 @@ impl TargetDifference {
         let only_a = keep_declared(of_a, &mut declared);
         let only_b = keep_declared(of_b, &mut declared);
 
-        let build = OtherBuild::new(&comparison, only_a, only_b);
+        let build = OtherBuild::new(&comparison, only_a.len(), only_b.len());
         if build.is_none() {
             // Two servers of one build have the same settings. A setting of only one of them comes
             // from how it runs.
-            undeclared += only_a + only_b;
+            undeclared.extend(only_a);
+            undeclared.extend(only_b);
         }
 
-        Self::Known { build, declared, implicit, undeclared }
+        let undeclared_name = match undeclared.as_slice() {
+            [only] => Some(only.clone()),
+            _ => None,
+        };
+        Self::Known { build, declared, implicit, undeclared: undeclared.len(), undeclared_name }
     }
 
     /// Returns the differing settings that the plan declares.
@@ -171,7 +184,7 @@ impl TargetDifference {
 
     /// Returns whether build, version and settings are the same.
     pub(super) fn is_nothing(&self) -> bool {
-        let Self::Known { build: None, declared, implicit, undeclared: 0 } = self else {
+        let Self::Known { build: None, declared, implicit, undeclared: 0, .. } = self else {
             return false;
         };
         declared.is_empty() && implicit.is_empty()
@@ -179,16 +192,29 @@ impl TargetDifference {
 
     /// Returns the caveat that several differences may cause the change.
     pub(super) fn caveat(&self) -> Option<Caveat> {
-        let Self::Known { build, declared, implicit, undeclared } = self else {
+        let Self::Known { build, declared, implicit, undeclared, .. } = self else {
             return matches!(self, Self::Engines { .. }).then_some(Caveat::OtherEngines);
         };
 
         match (build, declared.len(), implicit.len() + undeclared) {
             (Some(_), 0, 0) | (None, 1, _) | (None, 0, 0 | 1) => None,
-            (Some(OtherBuild { has_other_version, .. }), ..) => {
-                Some(Caveat::OtherSettings { has_other_version: *has_other_version })
-            }
+            (Some(OtherBuild { has_other_version, .. }), ..) => Some(Caveat::OtherSettings {
+                has_other_version: *has_other_version,
+                only: self.only_name().map(str::to_owned),
+            }),
             (None, ..) => Some(Caveat::SeveralSettings),
+        }
+    }
+
+    /// Returns the name of the setting that differs, declared or not; `None` if there are several.
+    fn only_name(&self) -> Option<&str> {
+        let Self::Known { declared, implicit, undeclared, undeclared_name, .. } = self else {
+            return None;
+        };
+        match (declared.as_slice(), implicit.as_slice(), undeclared) {
+            ([setting], [], 0) | ([], [setting], 0) => Some(&setting.name),
+            ([], [], 1) => undeclared_name.as_deref(),
+            _ => None,
         }
     }
 }
@@ -200,21 +226,21 @@ fn is_implicit(setting: &Difference) -> bool {
     has_role && setting.mark == DifferenceKind::Undeclared
 }
 
-/// Adds the differences that the plan declares to `declared`, and returns the number of the others.
+/// Adds the differences that the plan declares to `declared`, and returns the names of the others.
 fn keep_declared(
     differences: impl IntoIterator<Item = Difference>,
     declared: &mut Vec<Difference>,
-) -> usize {
-    let mut undeclared_count = 0;
+) -> Vec<String> {
+    let mut undeclared_names = Vec::new();
 
     for difference in differences {
         if difference.mark == DifferenceKind::Undeclared {
-            undeclared_count += 1;
+            undeclared_names.push(difference.name);
         } else {
             declared.push(Difference { mark: DifferenceKind::Declared, ..difference });
         }
     }
-    undeclared_count
+    undeclared_names
 }
 
 /// Returns the real target of a row where runs are compared: its `target` is then the run.

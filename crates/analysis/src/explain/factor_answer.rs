@@ -17,6 +17,9 @@ pub struct FactorAnswer {
     pub base_level: String,
     /// The value whose effect this is.
     pub level: String,
+    /// The settings that change with it, those that always do with their values:
+    /// `compression=kZSTD`.
+    pub with: Vec<String>,
     /// The number of shown effects that differ between combinations of the other factors.
     pub differing: usize,
     /// The effects. The name of the target is that of the change.
@@ -50,6 +53,7 @@ impl FactorAnswer {
             factor: factor.label().to_owned(),
             base_level: factor.levels[0].clone(),
             level: factor.levels[level].clone(),
+            with: factor.settings_with(level),
             differing: shown.filter(|effect| effect.differs()).count(),
             outcome: TargetAnswer::new(
                 &factor.change(level),

@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 use record::CellKey;
 use serde::Serialize;
 
-use super::case::{Pair, evidence_title};
+use super::case::{BACKGROUND_CPU, Case, Pair, SERVER_PROCESS_CPU, evidence_title};
 use super::explanation::Explanation;
 use super::statement::{CountedCaveat, Statement};
 use super::thresholds::NOTHING;
-use crate::compare::ComparedStep;
+use crate::compare::{ComparedStep, OWN_CPU};
 use crate::figures::Row;
 use crate::order::distinct;
 
@@ -242,7 +242,8 @@ pub struct Evidence {
     pub ratio: Option<f64>,
     /// The repeats don't show that the two figures differ.
     pub is_noise: bool,
-    /// The figure that the finding's title names. Tables have it right after throughput.
+    /// The figure that the finding's title names, or background CPU that changed by more than own CPU in
+    /// the title. Tables have it right after throughput.
     pub is_cause: bool,
 }
 
@@ -271,6 +272,23 @@ impl Evidence {
         }
     }
 
+    /// Marks own CPU, or what stands for it, as what the title names, and background CPU that changed by
+    /// more.
+    pub(super) fn mark_own_cpu(evidence: &mut [Self], case: &Case<'_>) {
+        // Where an engine works on its clients' threads, own CPU is theirs.
+        let of_clients = evidence_title("op_client_cpu_us");
+        for name in [evidence_title(OWN_CPU), SERVER_PROCESS_CPU, of_clients] {
+            if evidence.iter().any(|figure| figure.name == name) {
+                Self::mark_named(evidence, name);
+                break;
+            }
+        }
+
+        if case.changed_background_cpu().is_some() {
+            Self::mark_cause(evidence, BACKGROUND_CPU);
+        }
+    }
+
     /// Returns a figure without a base.
     pub(super) fn single(name: String, unit: &str, value: f64) -> Self {
         Self {
@@ -294,13 +312,13 @@ impl Evidence {
         Self::new(WORK_NAME, "instructions/op", pair)
     }
 
-    /// Returns true where a table shows the figure: it is throughput or exact work, has no base, or
-    /// differs by more than background work moves it.
+    /// Returns true where a table shows the figure: it is throughput or exact work, is named in the title,
+    /// has no base, or differs by more than background work moves it.
     pub fn is_shown(&self) -> bool {
         let both = self.base.zip(self.value);
         let both = both.map(|(base, value)| Pair { base, value });
         let has_changed = both.is_none_or(|pair| pair.max() >= NOTHING && !pair.is_same());
-        self.name == THROUGHPUT_NAME || self.name == WORK_NAME || has_changed
+        self.name == THROUGHPUT_NAME || self.name == WORK_NAME || self.is_cause || has_changed
     }
 }
 

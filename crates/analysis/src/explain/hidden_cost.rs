@@ -81,9 +81,10 @@ fn explanation(mut steps: Vec<HiddenStep<'_>>) -> Option<Explanation<'_>> {
     let mut evidence = case.evidence();
     if let Some(fsyncs) = fsyncs {
         Evidence::mark_cause(&mut evidence, fsyncs.metric);
-    }
-    if retries.is_some() {
+    } else if retries.is_some() {
         Evidence::mark_cause(&mut evidence, Conflict::Retries.metric());
+    } else {
+        Evidence::mark_own_cpu(&mut evidence, case);
     }
     if read_kb.is_some() {
         Evidence::mark_named(&mut evidence, MEAN_READ_SIZE);
@@ -126,9 +127,5 @@ fn changed_read_kb(case: &Case<'_>) -> Option<Pair> {
         return None;
     }
 
-    let of_repeats = case.difference(|row| {
-        let reads = row.metric("rpq").filter(|reads| *reads > 0.0)?;
-        Some((row.metric("rkbpq")? / reads).ln())
-    });
-    of_repeats?.is_shown().then_some(kb)
+    case.read_kb_differs().then_some(kb)
 }

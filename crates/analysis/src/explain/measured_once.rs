@@ -15,7 +15,8 @@ use crate::settings::Difference;
 const WEIGHT: f64 = 0.01;
 
 /// Lists the known differences of each target in one explanation: large differences in cost, fsyncs
-/// per commit, as engines count them, and settings.
+/// per commit, as engines count them, and settings. `None` if only settings differ: no figure says that
+/// they matter.
 pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     let (mut places, mut facts, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
 
@@ -44,6 +45,10 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
         }
     }
 
+    if evidence.is_empty() {
+        return None;
+    }
+
     Some(Explanation {
         places,
         evidence,
@@ -56,7 +61,6 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     })
 }
 
-/// The fsyncs per commit that differ.
 /// Returns the fsyncs per commit of a case if their numbers differ by [`BEGINS_FACTOR`] or more,
 /// and commits wait for them: for at least a [`DEVICE_OF_TIME`] of their time, if that was
 /// measured.

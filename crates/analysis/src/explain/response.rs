@@ -4,7 +4,7 @@
 
 use super::case::Case;
 use super::cause::{Cause, diagnose_response};
-use super::change::{ExplainedCase, counted_caveats, shared_difference};
+use super::change::{ExplainedCase, counted_caveats, mark_named, shared_difference};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
 use super::statement::{ChangedTime, ResponseChange, Statement, ThroughputChange};
@@ -67,9 +67,7 @@ fn explanation(mut group: Vec<ResponseCase<'_>>) -> Option<Explanation<'_>> {
     for time in times {
         Evidence::mark_cause(&mut evidence, time.metric);
     }
-    if let Some(metric) = cause.named_metric() {
-        Evidence::mark_cause(&mut evidence, metric);
-    }
+    mark_named(&mut evidence, case, cause);
 
     let explained: Vec<ExplainedCase<'_>> = group.iter().map(ResponseCase::explained).collect();
     let speed = ThroughputChange {

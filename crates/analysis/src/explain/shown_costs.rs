@@ -16,10 +16,10 @@ const WAITS_AND_TRANSFERS: [&str; 16] = [
     "wpi",
     "wkbpi",
     "wKB/o",
+    "w_amp",
     "rareqsz",
     "wareqsz",
     "cs/o",
-    "w_amp",
     "rawait",
     "wawait",
     "aqu-sz",
@@ -133,6 +133,7 @@ mod tests {
         let rows = vec![
             row("cs/o", "b.x", "l.i1", 0.5, 0.0001),
             row("rareqsz", "b.x", "l.i1", 0.25, 0.0001),
+            row("w_amp", "b.x", "l.i1", 0.42, 0.0001),
             row("fsyncs_per_commit", "b.x", "l.i1", 0.7, 0.0001),
             row("fsyncs_per_commit", "c.x", "l.i0", 0.7, 0.0001),
             row("fsyncs_per_commit", "c.x", "l.i1", 0.7, 0.0001),
@@ -141,7 +142,13 @@ mod tests {
         ];
         assert_eq!(
             named(rows),
-            ["c.x fsyncs_per_commit", "b.x fsyncs_per_commit", "b.x rareqsz", "b.x cs/o"]
+            [
+                "c.x fsyncs_per_commit",
+                "b.x fsyncs_per_commit",
+                "b.x w_amp",
+                "b.x rareqsz",
+                "b.x cs/o"
+            ]
         );
     }
 

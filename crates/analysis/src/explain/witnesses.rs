@@ -80,6 +80,8 @@ pub struct StepWitnesses {
     pub other_time: OtherTime,
     /// The function with most of the change of work.
     pub function: Option<ChangedFunction>,
+    /// The function with most of the change in the other direction, if it is of similar size.
+    pub opposite: Option<ChangedFunction>,
     /// The function that the profile names, if throughput changed.
     pub profiled: Option<ProfiledFunction>,
 }
@@ -147,6 +149,7 @@ impl<'a> Witnesses<'a> {
             interval: self.time.and_then(|time| time.interval),
             other_time: self.other_time(),
             function: function.cloned(),
+            opposite: self.work.opposite_function().cloned(),
             profiled,
         }
     }

@@ -32,9 +32,13 @@ pub(crate) fn contradictions(
         }
     }
 
-    if has_whole_files {
+    // A step that was interrupted may have ended before it was added up.
+    let has_totals = step.status != Status::Interrupted || !step.ops.is_empty();
+    if has_whole_files && has_totals {
         for kind in series.keys().filter(|kind| !step.ops.contains_key(*kind)) {
-            reasons.push(format!("`{kind}` is in intervals.parquet and not in step.json"));
+            reasons.push(format!(
+                "the seconds of `{kind}` were recorded, but not their sum (`step.json`): measure the repeat again"
+            ));
         }
     }
     reasons
@@ -155,6 +159,21 @@ mod tests {
                 "`insert`: 5 successes in step.json, 4 in latency_total.hlog (response time)",
             ]
         );
+    }
+
+    #[test]
+    fn seconds_without_a_sum_are_found_unless_the_step_was_interrupted() {
+        let reasons = |status| {
+            let step = Step { status, ..Step::default() };
+            contradictions(&step, &seconds(&[2, 3]), &BTreeMap::new())
+        };
+        assert_eq!(
+            reasons(Status::Complete),
+            [
+                "the seconds of `insert` were recorded, but not their sum (`step.json`): measure the repeat again"
+            ]
+        );
+        assert_eq!(reasons(Status::Interrupted), ["the step was interrupted"]);
     }
 
     #[test]

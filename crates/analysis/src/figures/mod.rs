@@ -50,6 +50,7 @@ mod sla;
 pub(crate) mod step_figures;
 mod step_swing;
 pub mod swing;
+mod target_clock;
 mod turns;
 pub(crate) mod typical;
 mod waits;

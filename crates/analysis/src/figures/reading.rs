@@ -423,7 +423,10 @@ fn row_with_events(
     reader: &StepReader,
 ) -> Result<Row, RecordError> {
     let mut row = row_or_damage(cell, reader)?;
-    row.events = events.map(|events| log_events::of_step(reader.step(), events));
+    if let Some(of_cell) = events {
+        let turns = if row.damaged { Vec::new() } else { reader.turns()? };
+        row.events = Some(log_events::of_step(reader.step(), &turns, of_cell));
+    }
     row.swing = step_swing(cell.cell, reader.step(), &row);
     Ok(row)
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use words::Engine;
+use words::{Engine, without_section};
 
 use super::Profile;
 use crate::order::distinct;
@@ -42,9 +42,21 @@ pub struct Factor {
     pub levels: Vec<String>,
     /// Every combination of the other factors that any target has.
     pub combinations: Vec<Combination>,
-    /// Other names: of settings that have one value wherever it has one.
+    /// Other settings that have one value wherever it has one.
     #[serde(skip)]
-    pub names: Vec<String>,
+    pub same: Vec<SameSetting>,
+    /// The plan names it.
+    #[serde(skip)]
+    pub is_of_plan: bool,
+}
+
+/// A setting that always changes with a factor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SameSetting {
+    /// The name.
+    pub name: String,
+    /// Its value at each level of the factor.
+    pub levels: Vec<String>,
 }
 
 /// Targets that differ in one factor alone.
@@ -84,15 +96,30 @@ impl Factor {
         missing
     }
 
-    /// Returns the name for readers. The path of an option inside others is left out, since it is
-    /// long and says little: `block_size` of `block_based_table_factory.block_size`.
+    /// Returns the name for readers. The section of an option, and its path inside others, are left
+    /// out, since they are long and say little: `block_size` of
+    /// `block_based_table_factory.block_size`.
     pub fn label(&self) -> &str {
-        let engine = Engine::named(&self.engine);
-        let is_path = engine.is_some_and(|engine| engine.facts().has_nested_options);
-        match self.name.rsplit_once('.') {
-            Some((_, last_part)) if is_path => last_part,
-            _ => &self.name,
+        label(&self.engine, &self.name)
+    }
+
+    /// Returns the settings that change with a level, those that always do with their values:
+    /// `compression=kZSTD`. A name that the plan gives stands for all of them.
+    pub(crate) fn settings_with(&self, level: usize) -> Vec<String> {
+        let mut texts = Vec::new();
+        if self.is_of_plan {
+            return texts;
         }
+
+        for name in &self.with {
+            let shown = label(&self.engine, name);
+            let same = self.same.iter().find(|setting| setting.name == *name);
+            texts.push(match same {
+                Some(setting) => format!("{shown}={}", setting.levels[level]),
+                None => shown.to_owned(),
+            });
+        }
+        texts
     }
 
     /// Returns the change of a level from the base's: `synchronous_commit: on -> off`.
@@ -121,7 +148,20 @@ impl Factor {
     /// Returns whether `name` is the factor's name, or that of a setting that always changes with
     /// it.
     pub fn is_named(&self, name: &str) -> bool {
-        self.name == name || self.names.iter().any(|other| other == name)
+        self.names().any(|known| known == name)
+    }
+
+    /// Returns whether `name` is one of these names without its section, or what readers see of it.
+    /// Other factors may have the same.
+    pub fn has_short_name(&self, name: &str) -> bool {
+        self.names()
+            .any(|known| without_section(known) == name || label(&self.engine, known) == name)
+    }
+
+    /// Returns the factor's name, and those of the settings that always change with it.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let others = self.same.iter().map(|setting| setting.name.as_str());
+        std::iter::once(self.name.as_str()).chain(others)
     }
 }
 
@@ -172,20 +212,34 @@ impl Factors {
         for column in &own {
             self.factors.push(factor(engine, targets, column, &own, &determined));
         }
-        let names: Vec<String> = own.iter().map(|column| column.names[0].clone()).collect();
-        for name in determined.into_iter().flat_map(|column| column.names) {
-            self.determined.push((name, names.clone()));
+        let names: Vec<String> = own.iter().map(|column| column.name.clone()).collect();
+        for name in determined.iter().flat_map(Column::names) {
+            self.determined.push((name.to_owned(), names.clone()));
         }
     }
 }
 
 /// A difference between targets: settings that group them in the same way are one column.
 struct Column {
-    names: Vec<String>,
+    /// The name of the first of these settings.
+    name: String,
+    /// The values of the first.
     levels: Vec<String>,
     /// The level of each target. Levels are numbered in the order of targets, so that settings
     /// which group targets in the same way have the same numbers.
     level_of: Vec<usize>,
+    /// The other settings.
+    same: Vec<SameSetting>,
+    /// The plan names it.
+    is_of_plan: bool,
+}
+
+impl Column {
+    /// Returns the names of all these settings.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let others = self.same.iter().map(|setting| setting.name.as_str());
+        std::iter::once(self.name.as_str()).chain(others)
+    }
 }
 
 /// A target's value of a factor.
@@ -217,6 +271,9 @@ fn columns(targets: &[&Profile]) -> Vec<Column> {
         });
         add_column(&mut columns, name, &values.collect::<Vec<_>>());
     }
+    for column in &mut columns {
+        column.is_of_plan = true;
+    }
 
     let builds: Vec<Value<'_>> =
         targets.iter().map(|profile| Value::of_plan(&profile.build)).collect();
@@ -241,18 +298,21 @@ fn add_column(columns: &mut Vec<Column>, name: &str, values: &[Value<'_>]) {
     if canonical.len() < 2 {
         return;
     }
-    let levels = canonical.iter().enumerate();
-    let number_of: BTreeMap<&str, usize> = levels.map(|(level, value)| (*value, level)).collect();
+    let numbered = canonical.iter().enumerate();
+    let number_of: BTreeMap<&str, usize> = numbered.map(|(level, value)| (*value, level)).collect();
     let level_of: Vec<usize> = values.iter().map(|value| number_of[value.canonical]).collect();
 
-    if let Some(column) = columns.iter_mut().find(|column| column.level_of == level_of) {
-        column.names.push(name.to_owned());
-        return;
-    }
     // Of several spellings of a value the first is shown.
     let first_of = |level: &str| values.iter().find(|value| value.canonical == level);
-    let levels = canonical.iter().filter_map(|level| Some(first_of(level)?.shown.to_owned()));
-    columns.push(Column { names: vec![name.to_owned()], levels: levels.collect(), level_of });
+    let shown = canonical.iter().filter_map(|level| Some(first_of(level)?.shown.to_owned()));
+    let levels: Vec<String> = shown.collect();
+
+    let name = name.to_owned();
+    if let Some(column) = columns.iter_mut().find(|column| column.level_of == level_of) {
+        column.same.push(SameSetting { name, levels });
+        return;
+    }
+    columns.push(Column { name, levels, level_of, same: Vec::new(), is_of_plan: false });
 }
 
 /// Removes the columns that the others determine, and returns them.
@@ -335,7 +395,7 @@ fn factor(
             let levels: BTreeSet<usize> =
                 compared.iter().map(|target| other.level_of[*target]).collect();
             if levels.len() > 1 {
-                changing_with.extend(other.names.iter().cloned());
+                changing_with.extend(other.names().map(str::to_owned));
             }
         }
 
@@ -348,14 +408,25 @@ fn factor(
         });
     }
 
-    let names = column.names[1..].to_vec();
+    let always = column.same.iter().map(|setting| setting.name.clone());
     Factor {
         engine: engine.to_owned(),
-        name: column.names[0].clone(),
-        with: names.iter().cloned().chain(changing_with).collect(),
+        name: column.name.clone(),
+        with: always.chain(changing_with).collect(),
         levels: column.levels.clone(),
         combinations,
-        names,
+        same: column.same.clone(),
+        is_of_plan: column.is_of_plan,
+    }
+}
+
+/// Returns the name of a factor or setting of an engine for readers.
+fn label<'a>(engine: &str, name: &'a str) -> &'a str {
+    let bare = without_section(name);
+    let is_path = Engine::named(engine).is_some_and(|engine| engine.facts().has_nested_options);
+    match bare.rsplit_once('.') {
+        Some((_, last_part)) if is_path => last_part,
+        _ => bare,
     }
 }
 
@@ -367,201 +438,11 @@ fn levels_of(columns: &[&Column], target: usize) -> Vec<usize> {
 /// Returns a combination in words: `full_page_writes=on, build=pg17`.
 fn described(columns: &[&Column], levels: &[usize]) -> String {
     let parts = columns.iter().zip(levels).map(|(column, level)| {
-        let (name, value) = (&column.names[0], &column.levels[*level]);
+        let (name, value) = (&column.name, &column.levels[*level]);
         format!("{name}={value}")
     });
     parts.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::settings::ProfileSetting;
-
-    /// Returns a target with the settings of its config, all of them declared.
-    fn profile(target: &str, build: &str, settings: &[(&str, &str)]) -> Profile {
-        let setting = |(name, value): &(&str, &str)| {
-            let setting = ProfileSetting {
-                name: (*name).to_owned(),
-                value: (*value).to_owned(),
-                canonical: value.to_lowercase(),
-            };
-            ((*name).to_owned(), setting)
-        };
-        Profile {
-            target: target.to_owned(),
-            engine: "mysql".to_owned(),
-            build: build.to_owned(),
-            is_reported: true,
-            settings: settings.iter().map(setting).collect::<BTreeMap<_, _>>(),
-            declared: settings.iter().map(|(name, _)| (*name).to_owned()).collect(),
-            factors: Vec::new(),
-        }
-    }
-
-    /// Returns the targets of a published comparison of durability: `sync` is of the binary log as
-    /// well, where there is one.
-    fn durability() -> Vec<Profile> {
-        let mut all = Vec::new();
-        for log in ["0", "1"] {
-            for sync in ["0", "1"] {
-                for doublewrite in ["OFF", "ON"] {
-                    let both = if log == sync { sync } else { "0" };
-                    let settings = [
-                        ("log_bin", log),
-                        ("flush", sync),
-                        ("sync_binlog", both),
-                        ("doublewrite", doublewrite),
-                        ("cache", "1G"),
-                    ];
-                    let name = format!("m.bl{log}_sync{sync}_dw{doublewrite}");
-                    all.push(profile(&name, "m", &settings));
-                }
-            }
-        }
-        all
-    }
-
-    fn names(found: &Factors) -> Vec<&str> {
-        found.factors.iter().map(|it| it.name.as_str()).collect()
-    }
-
-    #[test]
-    fn settings_in_all_combinations_are_factors_and_derived_settings_are_not() {
-        let found = Factors::find(&durability(), &["m.bl1_sync1_dwON".to_owned()]);
-        assert_eq!(names(&found), ["log_bin", "flush", "doublewrite"]);
-        assert_eq!(found.determined[0].0, "sync_binlog");
-        assert!(found.alike.is_empty());
-        let flush = &found.factors[1];
-        assert_eq!(flush.levels, ["1", "0"]);
-        assert_eq!(flush.with, ["sync_binlog"]);
-        assert_eq!(flush.combinations.len(), 4);
-        let first = &flush.combinations[0];
-        assert_eq!(first.others, "log_bin=1, doublewrite=ON");
-        let target = |name: &str| Some(name.to_owned());
-        let expected = [target("m.bl1_sync1_dwON"), target("m.bl1_sync0_dwON")];
-        assert_eq!(first.targets, expected);
-        assert!(flush.missing().is_empty());
-        assert_eq!(flush.change(1), "flush: 1 -> 0");
-    }
-
-    #[test]
-    fn a_plan_can_name_factors_that_no_setting_shows_also_of_builds() {
-        let target = |build: &str, compiler: &str, disk: &str| {
-            let mut profile = profile(&format!("{build}.{disk}"), build, &[("cache", "1G")]);
-            let factors = [("compiler", compiler), ("disk", disk)];
-            let factors = factors.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            profile.factors = factors.to_vec();
-            profile
-        };
-        let targets = ["gcc", "clang"].map(|compiler| {
-            ["ssd", "ram"].map(|disk| target(&format!("pg-{compiler}"), compiler, disk))
-        });
-        let found = Factors::find(&targets.concat(), &[]);
-        assert_eq!(names(&found), ["compiler", "disk"]);
-        assert!(found.factors[0].is_named("build") && found.alike.is_empty());
-        assert_eq!(found.factors[1].change(1), "disk: ssd -> ram");
-        assert_eq!(found.factors[1].combinations[1].others, "compiler=clang");
-        // A target without it has a value of its own.
-        let mut targets = targets.concat();
-        targets[3].factors.pop();
-        let found = Factors::find(&targets, &[]);
-        assert_eq!(found.factors[1].levels, ["ssd", "ram", NOT_SET]);
-    }
-
-    #[test]
-    fn combinations_that_a_factor_lacks_are_named() {
-        let mut targets = durability();
-        targets.retain(|it| it.target != "m.bl0_sync1_dwON");
-        let found = Factors::find(&targets, &[]);
-        assert_eq!(names(&found), ["log_bin", "flush", "doublewrite"]);
-        let missing = found.factors[1].missing();
-        assert_eq!(missing, ["flush=1, log_bin=0, doublewrite=ON"]);
-        assert_eq!(found.factors[1].one_at_a_time(), None, "others have several levels");
-    }
-
-    /// The usual form of tuning: a base, and configs that change one option each.
-    #[test]
-    fn targets_that_differ_from_the_base_in_one_factor_are_known_next_to_its_values() {
-        let of = |name: &str, sync: &str, scale: &str| {
-            profile(&format!("pg.{name}"), "pg", &[("sync", sync), ("scale", scale)])
-        };
-        let targets = [
-            of("a1", "on", "0.1"),
-            of("base", "on", "0.2"),
-            of("a3", "off", "0.2"),
-            of("a16", "on", "0.05"),
-        ];
-        let found = Factors::find(&targets, &["pg.base".to_owned()]);
-        assert_eq!(names(&found), ["sync", "scale"]);
-
-        let alone: Vec<Factor> = found.factors.iter().filter_map(Factor::one_at_a_time).collect();
-        let target = |name: &str| Some(format!("pg.{name}"));
-        let [sync, scale] = alone.as_slice() else { panic!("{alone:?}") };
-        assert_eq!(sync.combinations[0].targets, [target("base"), target("a3")]);
-        assert_eq!(scale.levels, ["0.2", "0.1", "0.05"]);
-        let expected = [target("base"), target("a1"), target("a16")];
-        assert_eq!(scale.combinations[0].targets, expected);
-        assert!(alone.iter().all(|factor| factor.combinations.len() == 1 && factor.is_full()));
-    }
-
-    #[test]
-    fn settings_that_always_change_together_are_one_factor_and_builds_are_one() {
-        let both = |target: &str, build: &str, value: &str| {
-            profile(target, build, &[("a", value), ("b", value)])
-        };
-        let targets = [
-            both("x.off", "x", "off"),
-            both("x.on", "x", "ON"),
-            both("y.off", "y", "off"),
-            both("y.on", "y", "on"),
-        ];
-        let found = Factors::find(&targets, &[]);
-        assert_eq!(names(&found), ["build", "a"]);
-        let setting = &found.factors[1];
-        assert_eq!((&*setting.levels[1], &*setting.with[0]), ("ON", "b"));
-        assert!(setting.is_named("b") && !setting.is_named("build"));
-        assert_eq!(setting.combinations[1].others, "build=y");
-    }
-
-    #[test]
-    fn a_target_that_never_came_up_has_what_others_of_its_build_have_by_default() {
-        let mut on = profile("x.on", "x", &[("a", "on"), ("b", "1")]);
-        on.declared = vec!["b".to_owned()];
-        let mut off = profile("x.off", "x", &[("a", "off"), ("b", "2")]);
-        off.declared = vec!["a".to_owned(), "b".to_owned()];
-        let mut dead = profile("x.dead", "x", &[("b", "2")]);
-        dead.is_reported = false;
-        let mut off_too = profile("x.off-too", "x", &[("a", "off"), ("b", "1")]);
-        off_too.declared = off.declared.clone();
-        let found = Factors::find(&[on, off, dead, off_too], &[]);
-        assert_eq!(names(&found), ["b", "a"]);
-        assert!(found.factors.iter().all(|it| it.missing().is_empty()));
-    }
-
-    #[test]
-    fn targets_without_a_difference_are_listed_by_engine() {
-        let mut other = profile("p.a", "p", &[("a", "2")]);
-        other.engine = "postgres".to_owned();
-        let twins = ["x.a", "x.a-again"].map(|name| profile(name, "x", &[("a", "1")]));
-        let [a, again] = twins;
-        let found = Factors::find(&[a, again, other], &[]);
-        assert!(found.factors.is_empty());
-        let pair = ["x.a", "x.a-again"].map(str::to_owned);
-        assert_eq!(found.alike, [pair]);
-    }
-
-    #[test]
-    fn options_of_rocksdb_are_shown_without_their_path() {
-        let named = |engine: &str, name: &str| Factor {
-            engine: engine.into(),
-            name: name.into(),
-            ..Factor::default()
-        };
-        let block_size = named("rocksdb", "block_based_table_factory.block_size");
-        assert_eq!(block_size.label(), "block_size");
-        assert_eq!(named("rocksdb", "compression").label(), "compression");
-        // The prefix of an extension of PostgreSQL says whose option it is.
-        assert_eq!(named("postgres", "auto_explain.log_timing").label(), "auto_explain.log_timing");
-    }
-}
+mod tests;

@@ -22,7 +22,7 @@ use serde::Serialize;
 pub use comparing::declared_differences;
 pub(crate) use comparing::with_base;
 pub use difference::{Comparison, Difference, DifferenceKind, IgnoredOption, OneSidedSetting};
-pub use factors::{Combination, Factor, Factors};
+pub use factors::{Combination, Factor, Factors, SameSetting};
 pub(crate) use side::Side;
 pub use side::{PlanTarget, Profile, ProfileSetting, VaryingSetting};
 

@@ -26,6 +26,9 @@ With `--require`, the exit code is 0 if every target meets every requirement, 3 
 one cannot be judged: it is invalid, not applicable, too noisy or measured only once. With `--gate` as well, 3 outweighs 4, and 4 \
 outweighs 0.
 
+`assay show RUN --summary` prints only the answer and its verdicts. On a busy machine, `assay run PLAN --exact` tells \
+whether the engine's own work changed: it counts instructions, which other programs do not disturb.
+
 Examples:
   assay compare RUN --metric response_p99 --metric response_p99:insert
   assay compare RUN --gate --threshold response_p99=10

@@ -15,12 +15,14 @@ use super::run::{ExactArg, PlaceArgs};
 Examples:
   assay versus postgres@15.3 postgres@17.2
   assay versus rocksdb@8.5.4 rocksdb@9.9.3 --quick
+  assay versus postgres@15.3 postgres@17.2 --config synchronous_commit=on
   assay versus --config synchronous_commit=on --config synchronous_commit=off postgres
   assay versus sqlite --config 'synchronous=full cache_size=-1000'
   assay versus --aa postgres@17.2
 
-The first target is the base. With one build and one `--config`, the base is the build without it. The plan is saved in \
-the results directory: edit it and run it again with `assay run`.")]
+The first target is the base. With one build and one `--config`, the base is the build without it; with several builds, all \
+have it. By the plan's defaults, which `--dry-run` prints, commits don't wait for the disk: PostgreSQL has \
+`synchronous_commit=off`. The plan is saved in the results directory: edit it and run it again with `assay run`.")]
 pub struct VersusArgs {
     /// A version to fetch (`postgres@17.2`), a build listed by `assay builds`, or an engine:
     /// `sqlite`, which is bundled; `postgres` or `mysql` as installed on the system; `rocksdb` or

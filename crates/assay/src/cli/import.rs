@@ -16,7 +16,7 @@ pub struct ImportArgs {
     /// The directory or archive with result files of other tools
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// The description of the folder: which file is of which target and step
+    /// The description of the directory: which file is of which target and step
     #[arg(long, value_name = "FILE", required_unless_present = "guess")]
     pub campaign: Option<PathBuf>,
     /// The run directory to write; for a campaign of several runs, their directory [default: a

@@ -2,12 +2,14 @@
 
 mod between;
 
+use std::borrow::Cow;
+
 use analysis::figures::Figures;
 use inquiry::reading::{engine_statuses, figures, keep_steps};
 use record::{Run, RunDir};
 use report::{TableStyle, json_text};
 use runner::failure::UsageError;
-use runner::similar::did_you_mean;
+use runner::similar::did_you_mean_of_all;
 
 use self::between::show_between;
 use crate::cli::{Format, ShowArgs};
@@ -33,9 +35,10 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
 
     let run = directory.read_run()?;
     // The series of seconds are kept, unlike in a comparison: some tables show them.
-    let (mut figures, _) = figures(std::slice::from_ref(&directory), |_| ())?;
+    let (all_figures, _) = figures(std::slice::from_ref(&directory), |_| ())?;
+    let mut figures = Cow::Borrowed(&all_figures);
     if !args.steps.is_empty() {
-        keep_steps(&mut figures, &args.steps)?;
+        keep_steps(figures.to_mut(), &args.steps)?;
     }
 
     let has_names = !args.tables.is_empty();
@@ -50,14 +53,17 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
         Format::Table | Format::Markdown if has_names => {
             named_tables(&directory, &run, &figures, args, style)?
         }
-        Format::Table if args.summary => report::tables_summary(&run, &figures, style),
+        // Verdicts rest on all steps, whichever are shown.
+        Format::Table if args.summary => {
+            report::tables_summary(&run, &all_figures, &args.steps, style)
+        }
         Format::Table if args.all || args.settings || !args.steps.is_empty() => {
-            report::tables(&run, &figures, style)
+            report::tables_of_steps(&run, &all_figures, &args.steps, style)
         }
         Format::Table => report::tables_overview(&run, &figures, style),
         Format::Json => json_text(&report::run_json(&run, &figures))?,
         Format::Csv => report::csv(&run, &figures),
-        Format::Markdown => report::tables(&run, &figures, style),
+        Format::Markdown => report::tables_of_steps(&run, &all_figures, &args.steps, style),
     };
 
     print(&text)?;
@@ -87,13 +93,53 @@ fn named_tables(
     }
 
     if !names.is_empty() {
-        let tables = report::tables_named(run, figures, &names, style);
-        text += &tables.map_err(|(unknown, mut known)| {
-            known.push(ENGINE_STATUS.into());
-            let help = did_you_mean(&mut known, &unknown, "tables");
-            UsageError::new(format!("the run has no table `{unknown}`"), help)
-        })?;
+        match report::tables_named(run, figures, &names, style) {
+            Ok(tables) => text += &tables,
+            Err((unknown, known)) => {
+                let of_other_steps = no_table_of_steps(directory, run, &args.steps, &unknown)?;
+                return Err(of_other_steps.unwrap_or_else(|| no_table(&unknown, known)).into());
+            }
+        }
     }
 
     Ok(text)
+}
+
+/// Returns the error that a run has no table with this name.
+fn no_table(unknown: &str, mut known: Vec<String>) -> UsageError {
+    known.push(ENGINE_STATUS.into());
+    let help = did_you_mean_of_all(&mut known, unknown, "tables");
+    UsageError::new(format!("the run has no table `{unknown}`"), help)
+}
+
+/// Returns the error that the chosen steps lack a table that other steps of the run have; `None` if
+/// no step has it.
+///
+/// # Errors
+/// The record cannot be read.
+fn no_table_of_steps(
+    directory: &RunDir,
+    run: &Run,
+    chosen: &[String],
+    name: &str,
+) -> anyhow::Result<Option<UsageError>> {
+    if chosen.is_empty() {
+        return Ok(None);
+    }
+
+    // The figures at hand have only the chosen steps. Which tables there are does not depend on
+    // seconds.
+    let (all, _) =
+        figures(std::slice::from_ref(directory), |row| drop(std::mem::take(&mut row.series)))?;
+    let steps = report::steps_with_table(run, &all, name);
+    if steps.is_empty() {
+        return Ok(None);
+    }
+
+    let message = match chosen {
+        [step] => format!("step `{step}` has no table `{name}`"),
+        _ => format!("the chosen steps have no table `{name}`"),
+    };
+    let help = format!("`{name}` is a table of the steps `{}`", steps.join("`, `"));
+    Ok(Some(UsageError::new(message, Some(help))))
 }

@@ -12,7 +12,7 @@ use inquiry::shelf::{Index, IndexedRun};
 use record::RunDir;
 use report::{
     CatalogRow, ComparedRun, ComparedSides, Comparison, Curves, Outline, RunList, RunPage,
-    SideChoice, paths,
+    RunState, SideChoice, paths,
 };
 
 use super::query::Query;
@@ -153,11 +153,16 @@ fn has_word(run: &IndexedRun, word: &str) -> bool {
     let is_in_facts = run.facts().is_some_and(|outline| {
         let lists = [&outline.targets, &outline.steps, &outline.engines];
         has(&outline.plan)
-            || has(outline.state.text())
+            || is_named(outline.state, word)
             || lists.into_iter().flatten().any(|name| has(name))
     });
 
     has(&run.name) || is_in_facts || result_of(run).is_some_and(has)
+}
+
+/// Returns whether a word begins one of a state's own: `complete` is not a part of `incomplete`.
+fn is_named(state: RunState, word: &str) -> bool {
+    state.text().split(' ').any(|own| own.starts_with(word))
 }
 
 fn report_of(run: &IndexedRun) -> anyhow::Result<String> {
@@ -247,4 +252,17 @@ fn comparison_html(sides: &ComparedSides<'_>, runs: &[&IndexedRun]) -> anyhow::R
 
 fn refused(sides: &ComparedSides<'_>, refusal: &Incomparable) -> String {
     report::refused_page(sides, &refusal.to_string(), Some(refusal.help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_for_complete_runs_leaves_out_incomplete_ones() {
+        assert!(is_named(RunState::Complete, "complete"));
+        assert!(!is_named(RunState::Incomplete, "complete"));
+        assert!(is_named(RunState::Incomplete, "incomp"));
+        assert!(is_named(RunState::InProgress, "progress"));
+    }
 }

@@ -29,7 +29,7 @@ fn a_regression_is_in_each_file_that_ci_reads() {
     let failed =
         "<testcase classname=\"lite.full c1\" name=\"l.i0: throughput\"><failure message=\"";
     assert!(junit.contains(failed), "{junit}");
-    let met = "<testcase classname=\"lite.base c1\" name=\"l.i0 throughput &gt; 1\"/>";
+    let met = "<testcase classname=\"lite.base c1\" name=\"l.i0 throughput &gt; 1\"><system-out>";
     assert!(junit.contains(met), "{junit}");
     let markdown = text(&place.join("gate.md"));
     assert!(markdown.contains("## Failed") && markdown.contains("Throughput relative to"));

@@ -24,13 +24,13 @@ fn runs_are_listed_the_newest_first_and_go_by_the_beginning_of_their_names() {
     assert_eq!(lines.len(), 3, "{listed}");
     let newest = second.file_name().unwrap().to_str().unwrap();
     assert!(lines[1].starts_with(newest) && lines[2].starts_with("20200101"), "{listed}");
-    assert!(lines[1].contains(" finished ") && lines[1].ends_with("one target"), "{listed}");
+    assert!(lines[1].contains(" complete ") && lines[1].ends_with("one target"), "{listed}");
     let last = place.assay(&["ls", "results", "--last", "1"]).expect_code(0);
     last.expect_in_stderr(&["1 older run not listed"]);
 
     let json = place.assay(&["ls", "--format", "json"]).expect_code(0).stdout;
     let json: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json[0]["run"]["state"], "finished");
+    assert_eq!(json[0]["run"]["state"], "complete");
     assert_eq!(json[0]["run"]["steps"], serde_json::json!(["l.i0", "l.x", "qr100"]));
 
     for name in ["2020", "results/2020", "20200101T000000Z-older"] {

@@ -74,9 +74,9 @@ fn runs_are_listed_compared_and_have_a_history() {
     let (first, second) = (measured(&place, 2), measured(&place, 2));
     let mut served = Served::start(&place);
 
-    let list = served.page_with("/", "finished");
+    let list = served.page_with("/", ">complete<");
     assert!(list.contains(&first) && list.contains(&second), "{list}");
-    let filtered = served.page(&format!("/?q={second}+finished"));
+    let filtered = served.page(&format!("/?q={second}+complete"));
 
     // One name may begin with the other.
     let link = |run: &str| format!("\"./run?name={run}\"");
@@ -148,7 +148,7 @@ fn every_link_and_form_of_a_page_keeps_the_key() {
     let place = Place::new();
     let (first, second) = (measured(&place, 1), measured(&place, 1));
     let mut served = Served::start(&place);
-    served.page_with("/", "finished");
+    served.page_with("/", ">complete<");
     for path in [
         "/".to_owned(),
         format!("/run?name={first}"),
@@ -173,7 +173,7 @@ fn nothing_but_runs_of_the_folder_can_be_asked_for() {
     let name = measured(&place, 1);
     let mut served = Served::start(&place);
 
-    let list = served.page_with("/", "finished");
+    let list = served.page_with("/", ">complete<");
     assert!(!list.contains("linked"), "{list}");
     for run in ["linked", "..%2Foutside", "../outside", "%2Fetc", ""] {
         for page in ["run?name", "report?name", "history?name", "compare?base"] {

@@ -25,8 +25,16 @@ fn plan(lines: &str, builds: &str) -> String {
     format!("turns = \"10ms\"\n{lines}\n{}{builds}", workload(2000, 200, "300ms", steps))
 }
 
-/// The turns of each target in a step, and what the step counted.
-type TurnsOfStep = BTreeMap<String, (Vec<TurnRow>, BTreeMap<String, u64>)>;
+/// The work of a target in a step.
+struct StepOfTarget {
+    started_unix_ns: u64,
+    turns: Vec<TurnRow>,
+    /// The operations that the step counted, by kind.
+    counted: BTreeMap<String, u64>,
+}
+
+/// The work of the targets in a step, by their names.
+type TurnsOfStep = BTreeMap<String, StepOfTarget>;
 
 /// Returns the turns of a repeat's steps, by the name of the step.
 fn turns_of(run: &Path, repeat: u32) -> BTreeMap<String, TurnsOfStep> {
@@ -36,9 +44,13 @@ fn turns_of(run: &Path, repeat: u32) -> BTreeMap<String, TurnsOfStep> {
     for cell in directory.read_run().unwrap().cells.iter().filter(is_of_repeat) {
         for step in directory.cell(cell).unwrap().read_steps().unwrap() {
             let counted = step.step().ops.iter().map(|(kind, ops)| (kind.clone(), ops.ok));
+            let of_target = StepOfTarget {
+                started_unix_ns: step.step().started_unix_ns,
+                turns: step.turns().unwrap(),
+                counted: counted.collect(),
+            };
             let of_step = steps.entry(step.step().name.clone()).or_default();
-            let turns = (step.turns().unwrap(), counted.collect());
-            of_step.insert(cell.key.target.clone(), turns);
+            of_step.insert(cell.key.target.clone(), of_target);
         }
     }
 
@@ -52,7 +64,7 @@ fn check_turns(run: &Path, repeat: u32, targets: usize) {
     for (step, of_targets) in &steps {
         assert_eq!(of_targets.len(), targets, "{step}");
 
-        for (target, (turns, counted)) in of_targets {
+        for (target, StepOfTarget { turns, counted, .. }) in of_targets {
             // Every operation belongs to a turn.
             let mut in_turns: BTreeMap<String, u64> = BTreeMap::new();
             for (kind, ok) in turns.iter().flat_map(|turn| &turn.ok) {
@@ -68,20 +80,32 @@ fn check_turns(run: &Path, repeat: u32, targets: usize) {
         }
 
         // One target works at a time, by the host's clock.
-        let mut all: Vec<&TurnRow> = of_targets.values().flat_map(|(turns, _)| turns).collect();
+        let mut all: Vec<&TurnRow> =
+            of_targets.values().flat_map(|of_target| &of_target.turns).collect();
         all.sort_by_key(|turn| turn.number);
         for two in all.windows(2) {
             assert_eq!(two[0].number + 1, two[1].number, "{step}");
             assert!(two[0].at_ns + two[0].length_ns <= two[1].at_ns, "{step}: {two:?}");
         }
+        check_starts(step, of_targets);
+    }
+}
+
+/// Checks that a target's step starts with its first turn, not when it is ready.
+fn check_starts(step: &str, of_targets: &TurnsOfStep) {
+    let mut in_order: Vec<&StepOfTarget> = of_targets.values().collect();
+    in_order.sort_by_key(|of_target| of_target.turns[0].number);
+    for two in in_order.windows(2) {
+        let first_ended_ns = two[0].started_unix_ns + two[0].turns[0].length_ns;
+        assert!(first_ended_ns <= two[1].started_unix_ns, "{step}");
     }
 }
 
 /// Checks that a block has two turns of each target, and that its second half mirrors the first.
 fn check_blocks(of_targets: &TurnsOfStep) {
     let mut blocks: BTreeMap<u32, BTreeMap<u32, &str>> = BTreeMap::new();
-    for (target, (turns, _)) in of_targets {
-        for turn in turns {
+    for (target, of_target) in of_targets {
+        for turn in &of_target.turns {
             blocks.entry(turn.block).or_default().insert(turn.number, target);
         }
     }
@@ -154,8 +178,9 @@ fn three_servers_take_turns_and_rest_between_them() {
 
     let of_query = &turns_of(&run, 1)["qr100"];
     check_blocks(of_query);
-    for (turns, _) in of_query.values() {
-        let cpu_ns: u64 = turns.iter().filter_map(|turn| turn.server).map(|used| used.cpu_ns).sum();
+    for of_target in of_query.values() {
+        let used = of_target.turns.iter().filter_map(|turn| turn.server);
+        let cpu_ns: u64 = used.map(|server| server.cpu_ns).sum();
         assert!(cpu_ns > 0, "the server works in its turns");
     }
 }

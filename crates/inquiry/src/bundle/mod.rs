@@ -30,7 +30,7 @@ use runner::failure::{Errors, UsageError};
 
 use self::finding::{ChosenFinding, FindingPlace, choose};
 use self::scrub::{Scrubber, is_secret};
-use crate::reading::{check_steps, figures, pair_of, retain_steps};
+use crate::reading::{check_steps, figures, pair_of};
 
 pub use self::finding::{
     BundledBuild, BundledFigure, BundledFinding, BundledInterval, Direction, FORMAT,
@@ -163,7 +163,7 @@ impl Source {
         let chosen = choose(&compared, &place, request.metric.as_deref())?;
 
         let is_work = chosen.figure.metric == WORK;
-        retain_steps(&mut figures, &steps);
+        figures.retain_steps(&steps);
         keep_pair(&mut figures, &mut compared, &pair, &chosen.cell, is_work, &request.step);
 
         let mut settings = RunSettings::read(directory)?.between(base, target);

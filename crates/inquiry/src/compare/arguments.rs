@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use analysis::compare::{Bound, Requirement, THROUGHPUT, WORK};
+use analysis::compare::{Bound, GivenUnit, Requirement, THROUGHPUT, WORK};
 use words::{Metric, OPERATION_TIMES};
 
 /// One `--base`.
@@ -155,13 +155,15 @@ pub fn requirement(text: &str) -> Result<Requirement, String> {
     let (sign, bound) =
         BOUNDS.into_iter().find(|(sign, _)| bounded.starts_with(sign)).ok_or(usage)?;
     let value = bounded[sign.len()..].trim();
+    let BoundValue { in_unit_of_metric, given_unit } = bound_value(metric, value)?;
 
     Ok(Requirement {
         text: format!("{step} {metric} {sign} {value}"),
         step: step.to_owned(),
         metric: metric.to_owned(),
         bound,
-        value: in_unit_of(metric, value)?,
+        value: in_unit_of_metric,
+        given_unit,
     })
 }
 
@@ -172,8 +174,15 @@ const TIMES: [(&str, f64); 6] =
 /// Powers of ten.
 const POWERS: [(&str, f64); 3] = [("k", 1e3), ("M", 1e6), ("G", 1e9)];
 
-/// Reads a value in the unit of a metric. Times need a unit.
-fn in_unit_of(metric: &str, text: &str) -> Result<f64, String> {
+/// The value of a bound.
+struct BoundValue {
+    in_unit_of_metric: f64,
+    /// The unit of time in which it was given; `None` if it is the metric's.
+    given_unit: Option<GivenUnit>,
+}
+
+/// Reads the value of a bound on a metric. Times need a unit.
+fn bound_value(metric: &str, text: &str) -> Result<BoundValue, String> {
     let unit = Metric::named(metric).map_or("/s", |metric| metric.unit);
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
     let (number, given) = text.split_at(end.unwrap_or(text.len()));
@@ -183,10 +192,23 @@ fn in_unit_of(metric: &str, text: &str) -> Result<f64, String> {
         .map_err(|_| format!("`{text}` is not a number with a unit, such as `5ms`"))?;
     let given = given.trim();
 
-    match factor(unit, given) {
-        Some(factor) => Ok(number * factor),
-        None => Err(wrong_unit(metric, unit, given)),
-    }
+    let Some(size) = factor(unit, given) else {
+        return Err(wrong_unit(metric, unit, given));
+    };
+    let given_unit = time_per(unit, given).filter(|name| name != unit);
+    Ok(BoundValue {
+        in_unit_of_metric: number * size,
+        given_unit: given_unit.map(|name| GivenUnit { name, size }),
+    })
+}
+
+/// Returns the name of a given unit of time, with what the metric's unit is per: `ms/op`; `None` if it
+/// is no time.
+fn time_per(unit: &str, given: &str) -> Option<String> {
+    let per = &unit[unit.find('/').unwrap_or(unit.len())..];
+    let time = given.strip_suffix(per).unwrap_or(given);
+    let is_time = TIMES.iter().any(|(known, _)| *known == time);
+    is_time.then(|| format!("{time}{per}"))
 }
 
 /// Returns how many of a metric's units the given one is; `None` if it is of another kind.
@@ -258,6 +280,21 @@ mod tests {
             assert_eq!((read.step.as_str(), read.metric.as_str()), (step, metric), "{text}");
             assert_eq!(read.bound, bound, "{text}");
             assert!((read.value - value).abs() < 1e-9, "{text}: {}", read.value);
+        }
+    }
+
+    #[test]
+    fn a_bound_in_another_unit_of_time_keeps_its_unit() {
+        for (text, given) in [
+            ("qr100 response_p99 < 5ms", Some(("ms", 1000.0))),
+            ("qr100 response_p99 < 5000us", None),
+            ("qr100 cpupq < 1ms", Some(("ms/op", 1000.0))),
+            ("l.i0 throughput > 20k", None),
+            ("qr100 sla >= 95%", None),
+        ] {
+            let read = requirement(text).unwrap();
+            let unit = read.given_unit.as_ref().map(|unit| (unit.name.as_str(), unit.size));
+            assert_eq!(unit, given, "{text}");
         }
     }
 

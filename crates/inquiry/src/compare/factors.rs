@@ -9,9 +9,9 @@ use analysis::{
 use record::Run;
 use runner::failure::UsageError;
 use runner::similar::most_similar_first;
+use words::without_section;
 
 use super::{CompareRequest, options};
-use crate::reading::retain_steps;
 
 /// The argument that lists the factors.
 pub(super) const LIST: &str = "?";
@@ -59,10 +59,14 @@ pub fn by_factor(
     }
 
     let mut effects = match designed {
-        Some(effects) => selected(effects, &known, &request.by)?,
+        Some(mut effects) => {
+            effects.retain_factors(&which_are_wanted(&known, &request.by)?);
+            effects
+        }
         None => {
-            let wanted = select(known.clone(), &request.by)?;
-            let mut effects = analysis::compare::effects(figures, wanted, &options);
+            let Selected { factors, are_wanted } = select(&known, &request.by)?;
+            let mut effects = analysis::compare::effects(figures, factors, &options);
+            effects.retain_factors(&are_wanted);
             effects.notes.extend(note_on_base_only(&known, &effects));
             effects
         }
@@ -70,40 +74,30 @@ pub fn by_factor(
     effects.notes.extend(notes);
     // Effects rest on all steps: only what is shown of them is cut.
     if !request.steps.is_empty() {
-        retain_steps(figures, &request.steps);
+        figures.retain_steps(&request.steps);
     }
 
     Ok(FactorAnswer::Effects(effects))
 }
 
-/// Returns the effects of the `wanted` factors of a design.
-fn selected(
-    mut effects: Effects,
-    known: &Factors,
-    wanted: &[String],
-) -> Result<Effects, UsageError> {
-    if wanted.iter().any(|name| [ALL, DESIGN].contains(&name.as_str())) {
-        return Ok(effects);
-    }
-    if let Some(name) = wanted.iter().find(|name| !is_known(known, name)) {
-        return Err(unknown(known, name));
-    }
-
-    effects.rows.retain(|row| wanted.contains(&effects.factors[row.factor].name));
-    Ok(effects)
+/// The factors whose effects are computed.
+struct Selected {
+    /// All that have the targets they need, so that a verdict does not depend on what else is asked.
+    factors: Vec<Factor>,
+    /// True for each of them that is wanted.
+    are_wanted: Vec<bool>,
 }
 
-/// Returns the `wanted` factors. Refuses a factor that lacks combinations, unless its levels were
-/// measured one at a time.
-fn select(known: Factors, wanted: &[String]) -> Result<Vec<Factor>, UsageError> {
-    if wanted.iter().any(|name| name == DESIGN) {
+/// Returns the factors to compute, which have those of these `names`. Refuses one of these that lacks
+/// combinations, unless its levels were measured one at a time.
+fn select(known: &Factors, names: &[String]) -> Result<Selected, UsageError> {
+    if names.iter().any(|name| name == DESIGN) {
         let message = "the run has no design: its plan lists the targets";
         let help = "add `[factors]` to the plan, or use `--by all`";
         return Err(UsageError::new(message, Some(help.into())));
     }
-    if let Some(name) = wanted.iter().find(|name| !is_known(&known, name)) {
-        return Err(unknown(&known, name));
-    }
+
+    let known_are_wanted = which_are_wanted(known, names)?;
     // Two such targets would have the same place in the matrix.
     if let Some([first, second]) = known.alike.first() {
         let message = format!(
@@ -114,21 +108,54 @@ fn select(known: Factors, wanted: &[String]) -> Result<Vec<Factor>, UsageError> 
         return Err(UsageError::new(message, Some(help.into())));
     }
 
-    let is_wanted = |factor: &Factor| {
-        let mut wanted = wanted.iter();
-        wanted.any(|name| name == ALL || factor.is_named(name))
-    };
-    let factors: Vec<Factor> = known.factors.into_iter().filter(is_wanted).collect();
-
-    let mut usable = Vec::new();
-    for factor in factors {
-        if factor.is_full() {
-            usable.push(factor);
-        } else {
-            usable.push(factor.one_at_a_time().ok_or_else(|| incomplete(&factor))?);
+    let mut selected = Selected { factors: Vec::new(), are_wanted: Vec::new() };
+    for (factor, is_wanted) in known.factors.iter().zip(known_are_wanted) {
+        let usable = if factor.is_full() { Some(factor.clone()) } else { factor.one_at_a_time() };
+        match usable {
+            Some(usable) => {
+                selected.factors.push(usable);
+                selected.are_wanted.push(is_wanted);
+            }
+            None if is_wanted => return Err(incomplete(factor)),
+            None => {}
         }
     }
-    Ok(usable)
+    Ok(selected)
+}
+
+/// Returns true for each known factor that one of these names means.
+fn which_are_wanted(known: &Factors, names: &[String]) -> Result<Vec<bool>, UsageError> {
+    let mut are_wanted = vec![false; known.factors.len()];
+    for name in names {
+        for index in named(known, name)? {
+            are_wanted[index] = true;
+        }
+    }
+    Ok(are_wanted)
+}
+
+/// Returns the indexes of the factors that a name means: of each engine the one that has it, else the
+/// only one that has it without the section of the option.
+fn named(known: &Factors, name: &str) -> Result<Vec<usize>, UsageError> {
+    let all: Vec<(usize, &Factor)> = known.factors.iter().enumerate().collect();
+    let mut found = all.clone();
+    if ![ALL, DESIGN].contains(&name) {
+        found.retain(|(_, factor)| factor.is_named(name));
+    }
+
+    if found.is_empty() {
+        found = all;
+        found.retain(|(_, factor)| factor.has_short_name(name));
+        let engines = analysis::distinct(found.iter().map(|(_, factor)| &factor.engine));
+        if engines.len() < found.len() {
+            return Err(ambiguous(name, &found));
+        }
+    }
+
+    if found.is_empty() {
+        return Err(unknown(known, name));
+    }
+    Ok(found.into_iter().map(|(index, _)| index).collect())
 }
 
 /// Returns a note on the factors whose effects are known only with the base's values of others.
@@ -152,9 +179,11 @@ fn note_on_base_only(known: &Factors, effects: &Effects) -> Option<String> {
     ))
 }
 
-fn is_known(known: &Factors, name: &str) -> bool {
-    let mut factors = known.factors.iter();
-    factors.any(|factor| name == ALL || factor.is_named(name))
+/// Returns the error for a short name that several factors of an engine have.
+fn ambiguous(name: &str, found: &[(usize, &Factor)]) -> UsageError {
+    let names: Vec<String> = found.iter().map(|(_, factor)| format!("`{}`", factor.name)).collect();
+    let message = format!("`{name}` may be any of the factors {}", names.join(", "));
+    UsageError::new(message, Some("give the whole name, in quotes".into()))
 }
 
 fn unknown(known: &Factors, name: &str) -> UsageError {
@@ -172,7 +201,9 @@ fn unknown(known: &Factors, name: &str) -> UsageError {
     }
 
     let mut determined = known.determined.iter();
-    if let Some((_, by)) = determined.find(|(determined, _)| determined == name) {
+    let determined_by =
+        determined.find(|(setting, _)| setting == name || without_section(setting) == name);
+    if let Some((_, by)) = determined_by {
         let by = by.join(", ");
         let message = format!("`{name}` has no effect of its own: its value is determined by {by}");
         return UsageError::new(message, Some(format!("factors: {}", listed(known, name))));
@@ -211,4 +242,37 @@ fn incomplete(factor: &Factor) -> UsageError {
         listed.join("\n  ")
     );
     UsageError::new(message, Some("measure the missing targets, or compare without `--by`".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(names: &[&str]) -> Factors {
+        let factor = |name: &&str| Factor {
+            engine: "rocksdb".to_owned(),
+            name: (*name).to_owned(),
+            ..Factor::default()
+        };
+        Factors { factors: names.iter().map(factor).collect(), ..Factors::default() }
+    }
+
+    fn wanted(known: &Factors, name: &str) -> Result<Vec<bool>, String> {
+        which_are_wanted(known, &[name.to_owned()]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_factor_may_be_named_without_its_section_if_no_other_has_that_name() {
+        let sections = known(&["build", "[CFOptions] write_buffer_size"]);
+        assert_eq!(wanted(&sections, "write_buffer_size"), Ok(vec![false, true]));
+        assert_eq!(wanted(&sections, "[CFOptions] write_buffer_size"), Ok(vec![false, true]));
+        assert_eq!(wanted(&sections, "all"), Ok(vec![true, true]));
+        let unknown = wanted(&sections, "buffer_size").unwrap_err();
+        assert!(unknown.starts_with("unknown factor"), "{unknown}");
+
+        let two = known(&["[CFOptions] size", "[DBOptions] size"]);
+        let ambiguous = wanted(&two, "size").unwrap_err();
+        assert!(ambiguous.contains("`[CFOptions] size`, `[DBOptions] size`"), "{ambiguous}");
+        assert_eq!(wanted(&two, "[DBOptions] size"), Ok(vec![false, true]));
+    }
 }

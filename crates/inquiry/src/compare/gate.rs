@@ -1,6 +1,7 @@
 //! The gate: whether a comparison shows a regression, rules one out, or neither.
 
 mod more_repeats;
+mod ruled_out;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,6 +117,7 @@ fn judge_steps(
                 by_metric(None, &comparisons)
             };
             said.push(format!("no regression is shown: {judged_text}"));
+            say_first(ruled_out::sentences(compared, thresholds).into_iter(), said);
             JudgementOutcome::Passed
         }
     }
@@ -310,6 +312,7 @@ pub fn judgements(
     let thresholds = thresholds(wanted, compared.effect);
 
     let mut judgements = Vec::new();
+    let closest = ruled_out::closest(compared, &thresholds);
     for (index, outcome) in judged(compared, &thresholds) {
         let row = &compared.rows[index];
         let threshold = thresholds.of(&row.metric).unwrap_or_default();
@@ -318,6 +321,7 @@ pub fn judgements(
             what: format!("{}: {}", row.step, metric_label(&row.metric)),
             outcome: judgement_outcome(outcome),
             sentence: comparison_sentence(row, &compared.base, threshold),
+            is_closest: closest.contains(&index),
         });
     }
 
@@ -328,6 +332,7 @@ pub fn judgements(
             what: format!("{}: exact work of {}", work.step, work.part.name()),
             outcome: judgement_outcome(outcome),
             sentence: work_sentence(work, &compared.base, thresholds.of_work()),
+            is_closest: false,
         });
     }
 
@@ -383,6 +388,7 @@ fn undecided(subject: &str, what: &str, sentence: &str) -> Judgement {
         what: what.to_owned(),
         outcome: JudgementOutcome::Undecided,
         sentence: sentence.to_owned(),
+        is_closest: false,
     }
 }
 

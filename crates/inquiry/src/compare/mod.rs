@@ -33,7 +33,7 @@ use runner::similar::did_you_mean;
 use words::Metric;
 
 use self::arguments::{Base, StepPattern, Threshold};
-use crate::reading::{check_steps, figures, retain_steps};
+use crate::reading::{check_steps, figures};
 
 use self::groups::set_bases;
 pub use self::lines::{Line, Runs, Sides, lines_of};
@@ -139,7 +139,7 @@ fn compared_with(
     compared.notes.extend(notes);
 
     if !request.steps.is_empty() {
-        retain_steps(figures, &request.steps);
+        figures.retain_steps(&request.steps);
     }
 
     compared

@@ -55,6 +55,7 @@ pub fn judgements(results: &[RequirementResult]) -> Vec<Judgement> {
             what: result.requirement.text.clone(),
             outcome: outcome_of(result.verdict),
             sentence: requirement_sentence(result),
+            is_closest: false,
         });
     }
 

@@ -34,6 +34,8 @@ pub struct Judgement {
     pub outcome: JudgementOutcome,
     /// The outcome as a sentence.
     pub sentence: String,
+    /// True if it passed, and no other comparison of its metric is closer to the threshold.
+    pub is_closest: bool,
 }
 
 impl Judgement {
@@ -55,11 +57,13 @@ pub fn junit(suite: &str, judgements: &[Judgement]) -> String {
     let _ = writeln!(text, "<testsuites {totals}>");
     let _ = writeln!(text, "  <testsuite name=\"{}\" {totals}>", in_xml(suite));
 
-    for Judgement { subject, what, outcome, sentence } in judgements {
+    for Judgement { subject, what, outcome, sentence, .. } in judgements {
         let (subject, what, sentence) = (in_xml(subject), in_xml(what), in_xml(sentence));
         let _ = write!(text, "    <testcase classname=\"{subject}\" name=\"{what}\"");
         let _ = match outcome {
-            JudgementOutcome::Passed => writeln!(text, "/>"),
+            JudgementOutcome::Passed => {
+                writeln!(text, "><system-out>{sentence}</system-out></testcase>")
+            }
             JudgementOutcome::Failed => {
                 writeln!(text, "><failure message=\"{sentence}\"/></testcase>")
             }
@@ -136,7 +140,8 @@ pub fn gitlab_report(plan: &str, judgements: &[Judgement]) -> String {
     format!("{:#}\n", serde_json::Value::from(issues))
 }
 
-/// Formats judgments as Markdown: how many there are of each outcome, and those that did not pass.
+/// Formats judgments as Markdown: how many there are of each outcome, those that did not pass, and
+/// of each metric the one that passed closest to its threshold.
 pub fn judgements_markdown(judgements: &[Judgement]) -> String {
     let count = |outcome| Judgement::with(judgements, outcome).count();
     let (failed, undecided) = (count(JudgementOutcome::Failed), count(JudgementOutcome::Undecided));
@@ -153,6 +158,11 @@ pub fn judgements_markdown(judgements: &[Judgement]) -> String {
         &format!("{failed} failed, {undecided} not certain, {passed} passed."),
         false,
     );
+
+    for judgement in judgements.iter().filter(|judgement| judgement.is_closest) {
+        let closest = format!("Closest to its threshold: {}", judgement.sentence);
+        text += &markdown::paragraph(&closest, false);
+    }
 
     if failed + undecided == 0 {
         return text;
@@ -190,6 +200,7 @@ mod tests {
             what: "l.i1: throughput".into(),
             outcome,
             sentence: sentence.into(),
+            is_closest: false,
         };
         vec![
             judgement("pg.same c8", JudgementOutcome::Passed, "no change shown"),
@@ -207,7 +218,8 @@ mod tests {
         let text = junit("plan <1>", &judgements());
         let totals = "tests=\"3\" failures=\"1\" errors=\"1\"";
         assert_eq!(text.matches(totals).count(), 2, "{text}");
-        assert!(text.contains("<testcase classname=\"pg.same c8\" name=\"l.i1: throughput\"/>"));
+        let passed = "<testcase classname=\"pg.same c8\" name=\"l.i1: throughput\"><system-out>no change shown</system-out>";
+        assert!(text.contains(passed), "{text}");
         assert!(text.contains("classname=\"pg.&lt;b&gt;|&quot;&amp; c8\""), "{text}");
         assert!(text.contains("<failure message=\"slower, 50% ::error::x[31m\"/>"), "{text}");
         assert!(text.contains("<error message=\"too noisy to say\"/>"), "{text}");
@@ -247,5 +259,9 @@ mod tests {
         assert!(judgements_markdown(&many).ends_with("7 more are not listed.\n\n"));
         let passed = judgements_markdown(&judgements()[..1]);
         assert!(passed.contains("## Passed") && !passed.contains('|'), "{passed}");
+
+        let closest = Judgement { is_closest: true, ..judgements()[0].clone() };
+        let said = judgements_markdown(&[closest]);
+        assert!(said.contains("Closest to its threshold: no change shown"), "{said}");
     }
 }

@@ -96,6 +96,8 @@ pub(crate) struct Subject<'r> {
     pub figures: Cow<'r, Figures>,
     /// The variants, if they take the place of targets.
     pub variants: Option<VariantSides>,
+    /// The steps to show; none: all. Comparisons rest on all.
+    steps: &'r [String],
 }
 
 impl<'r> Subject<'r> {
@@ -105,7 +107,7 @@ impl<'r> Subject<'r> {
             return of_variants;
         }
         let run = with_measured_base(run, figures);
-        Self { run, figures: Cow::Borrowed(figures), variants: None }
+        Self { run, figures: Cow::Borrowed(figures), variants: None, steps: &[] }
     }
 
     fn of_variants(run: &Run, figures: &Figures) -> Option<Self> {
@@ -121,18 +123,43 @@ impl<'r> Subject<'r> {
         let mut renamed = figures.clone();
         let shown = by_variant(run, &mut renamed, &sides, None).ok()?;
         let shown = with_measured_base(&shown, &renamed).into_owned();
-        Some(Self { run: Cow::Owned(shown), figures: Cow::Owned(renamed), variants: Some(sides) })
+        Some(Self {
+            run: Cow::Owned(shown),
+            figures: Cow::Owned(renamed),
+            variants: Some(sides),
+            steps: &[],
+        })
+    }
+
+    /// Returns the subject of which these steps are shown; none: all.
+    pub(crate) fn showing(self, steps: &'r [String]) -> Self {
+        Self { steps, ..self }
+    }
+
+    /// Returns the figures of the steps to show.
+    pub(crate) fn shown_figures(&self) -> Cow<'_, Figures> {
+        of_steps(Cow::Borrowed(&*self.figures), self.steps)
     }
 
     /// Compares the targets, or the variants.
     pub(crate) fn explained(&self) -> ExplainedGroups<'_> {
-        let mut explained = ExplainedGroups::new(&self.run, &self.figures);
+        let mut explained = ExplainedGroups::new(&self.run, &self.figures, self.steps);
         for group in &mut explained.groups {
             let notes = &mut group.explained.compared.notes;
             notes.extend(self.variants.as_ref().and_then(VariantSides::note));
         }
         explained
     }
+}
+
+/// Returns the figures of these steps; all if there are none.
+fn of_steps<'f>(figures: Cow<'f, Figures>, steps: &[String]) -> Cow<'f, Figures> {
+    if steps.is_empty() {
+        return figures;
+    }
+    let mut shown = figures.into_owned();
+    shown.retain_steps(steps);
+    Cow::Owned(shown)
 }
 
 /// The comparison of the targets of one run, and the explanations of the changes.
@@ -145,24 +172,27 @@ pub(crate) struct Explained<'a> {
 }
 
 impl<'a> Explained<'a> {
-    /// Compares the targets of a run with its base by the rules of `assay compare`.
-    pub(crate) fn new(run: &'a Run, figures: &'a Figures) -> Self {
-        Self::of(Cow::Borrowed(run), Cow::Borrowed(figures))
+    /// Compares the targets of a run with its base by the rules of `assay compare`: all steps, of
+    /// which these are shown and explained. Without any, all are.
+    pub(crate) fn new(run: &'a Run, figures: &'a Figures, steps: &[String]) -> Self {
+        Self::of(Cow::Borrowed(run), Cow::Borrowed(figures), steps)
     }
 
-    fn of(run: Cow<'a, Run>, figures: Cow<'a, Figures>) -> Self {
+    fn of(run: Cow<'a, Run>, figures: Cow<'a, Figures>, steps: &[String]) -> Self {
         let options = CompareOptions {
             base: run.base.clone(),
             effect: figures.effect.unwrap_or(EFFECT),
             metrics: costs(&figures),
+            steps: steps.to_vec(),
             ..CompareOptions::default()
         };
 
         let compared = compare(&figures, &options);
         let effects = effects_of_matrices(&figures, &options);
-        let findings = explain(&figures, &compared);
+        let shown = of_steps(figures, steps);
+        let findings = explain(&shown, &compared);
 
-        Self { run, figures, compared, effects, findings }
+        Self { run, figures: shown, compared, effects, findings }
     }
 
     pub(crate) fn comparison(&self) -> Comparison<'_> {
@@ -200,9 +230,9 @@ pub(crate) struct ComparedGroup<'a> {
 
 impl<'a> ExplainedGroups<'a> {
     /// Compares the targets of a run with their bases.
-    fn new(run: &'a Run, figures: &'a Figures) -> Self {
+    fn new(run: &'a Run, figures: &'a Figures, steps: &[String]) -> Self {
         if run.bases.is_empty() {
-            let explained = Explained::new(run, figures);
+            let explained = Explained::new(run, figures, steps);
             let groups = vec![ExplainedGroup { name: None, explained }];
             return Self { groups, across: None };
         }
@@ -210,11 +240,12 @@ impl<'a> ExplainedGroups<'a> {
         let divided = groups_by_base(run.clone(), figures.clone());
         let groups = divided.into_iter().map(|group| ExplainedGroup {
             name: group.name,
-            explained: Explained::of(Cow::Owned(group.run), Cow::Owned(group.figures)),
+            explained: Explained::of(Cow::Owned(group.run), Cow::Owned(group.figures), steps),
         });
         let options = CompareOptions {
             base: run.base.clone(),
             effect: figures.effect.unwrap_or(EFFECT),
+            steps: steps.to_vec(),
             ..CompareOptions::default()
         };
         Self { groups: groups.collect(), across: Some(Across::new(figures, options)) }

@@ -12,7 +12,7 @@ use super::number::moment;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunState {
     /// All cells were measured.
-    Finished,
+    Complete,
     /// A process measures its cells now.
     InProgress,
     /// A cell failed.
@@ -26,7 +26,7 @@ pub enum RunState {
 impl RunState {
     fn of(run: &Run) -> Self {
         match run.status {
-            Status::Complete => Self::Finished,
+            Status::Complete => Self::Complete,
             Status::Failed => Self::Failed,
             Status::Interrupted => Self::Interrupted,
             Status::Incomplete if run.is_running => Self::InProgress,
@@ -37,7 +37,7 @@ impl RunState {
     /// Returns the state in words.
     pub fn text(self) -> &'static str {
         match self {
-            Self::Finished => "finished",
+            Self::Complete => "complete",
             Self::InProgress => "in progress",
             Self::Failed => "failed",
             Self::Interrupted => "interrupted",

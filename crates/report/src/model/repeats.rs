@@ -1,5 +1,6 @@
 //! Folds the rows or columns of repeats in a table: of each target its median, with the spread.
 
+use crate::model::number::fixed;
 use crate::model::table::{Cell, Table, TableRow, Tone};
 
 /// The column headers that tell repeats of a target apart.
@@ -7,7 +8,7 @@ const OF_REPEATS: [&str; 2] = ["repeat", "run"];
 
 /// The repeats of one target in a table.
 pub(crate) struct RepeatedRows<'t> {
-    /// The texts on the left, with the number of repeats instead of a repeat.
+    /// The texts on the left, with the number of repeats that have figures instead of a repeat.
     pub lead: Vec<String>,
     /// The medians, one for each column.
     pub medians: Vec<Median>,
@@ -91,7 +92,7 @@ fn folded_columns(table: &Table, groups: &[RepeatedColumns<'_>]) -> Table {
     for group in groups {
         folded.columns.push(match group.columns.as_slice() {
             [one] => table.columns[*one].clone(),
-            several => format!("{}\nmedian of {}", group.target, several.len()),
+            _ => group.head(table),
         });
     }
 
@@ -135,14 +136,11 @@ pub(crate) fn by_target(table: &Table) -> Option<Vec<RepeatedRows<'_>>> {
     for (_, rows) in groups {
         let mut lead = rows[0].lead.clone();
         if rows.len() > 1 {
-            let is_measured = rows.iter().any(|row| row.cells.iter().any(counts));
             for at in (0..lead.len()).filter(|at| is_of_repeats(table, *at)) {
-                lead[at] = if at != first {
-                    String::new()
-                } else if is_measured {
-                    format!("median of {}", rows.len())
+                lead[at] = if at == first {
+                    count_text(columns_of(&rows), rows.len())
                 } else {
-                    format!("none of {}", rows.len())
+                    String::new()
                 };
             }
         }
@@ -177,8 +175,18 @@ pub(crate) struct RepeatedColumns<'t> {
 impl RepeatedColumns<'_> {
     /// Returns the median of the repeats in a row.
     pub(crate) fn median(&self, row: &TableRow) -> Median {
-        let cells: Vec<&Cell> = self.columns.iter().filter_map(|at| row.cells.get(*at)).collect();
-        median(&cells)
+        median(&self.cells(row))
+    }
+
+    /// Returns the header of the column with the medians: `a.x`, then `median of 3`.
+    pub(crate) fn head(&self, table: &Table) -> String {
+        let of_rows = table.rows.iter().map(|row| self.cells(row)).collect();
+        format!("{}\n{}", self.target, count_text(of_rows, self.columns.len()))
+    }
+
+    /// Returns the cells of the repeats in a row.
+    fn cells<'r>(&self, row: &'r TableRow) -> Vec<&'r Cell> {
+        self.columns.iter().filter_map(|at| row.cells.get(*at)).collect()
     }
 }
 
@@ -194,18 +202,36 @@ pub(crate) fn columns_by_target(table: &Table) -> Option<Vec<RepeatedColumns<'_>
     (groups.len() < table.column_targets.len()).then_some(groups)
 }
 
-fn medians(rows: &[&TableRow]) -> Vec<Median> {
-    let columns = rows.iter().map(|row| row.cells.len()).max().unwrap_or(0);
-    (0..columns)
-        .map(|at| {
-            let cells: Vec<&Cell> = rows.iter().filter_map(|row| row.cells.get(at)).collect();
-            median(&cells)
-        })
-        .collect()
+/// Returns the cells of each column.
+fn columns_of<'r>(rows: &[&'r TableRow]) -> Vec<Vec<&'r Cell>> {
+    let count = rows.iter().map(|row| row.cells.len()).max().unwrap_or(0);
+    (0..count).map(|at| rows.iter().filter_map(|row| row.cells.get(at)).collect()).collect()
 }
 
-/// Returns the lower median of the cells that count. It is one of the figures, so it has their
-/// digits.
+fn medians(rows: &[&TableRow]) -> Vec<Median> {
+    columns_of(rows).iter().map(|cells| median(cells)).collect()
+}
+
+/// Returns the number of repeats that have figures: `median of 3`, `one of 3`, `none of 3`, or `median
+/// of 2 to 3` where some figures have fewer. Figures that no repeat has do not count.
+fn count_text(figures: Vec<Vec<&Cell>>, repeat_count: usize) -> String {
+    let mut figure_counts = Vec::new();
+    for cells in figures {
+        let count = cells.into_iter().filter(|cell| counts(cell)).count();
+        if count > 0 {
+            figure_counts.push(count);
+        }
+    }
+
+    match (figure_counts.iter().min(), figure_counts.iter().max()) {
+        (Some(least), Some(most)) if least < most => format!("median of {least} to {most}"),
+        (_, Some(1)) => format!("one of {repeat_count}"),
+        (_, Some(most)) => format!("median of {most}"),
+        (_, None) => format!("none of {repeat_count}"),
+    }
+}
+
+/// Returns the median of the cells that count; of an even number of them, the mean of the middle two.
 fn median(cells: &[&Cell]) -> Median {
     let mut figures: Vec<(f64, &Cell)> = Vec::new();
     for cell in cells.iter().filter(|cell| counts(cell)) {
@@ -221,8 +247,10 @@ fn median(cells: &[&Cell]) -> Median {
     }
 
     figures.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    let (value, cell) = figures[(figures.len() - 1) / 2];
     let (least, most) = (figures[0].0, figures[figures.len() - 1].0);
+    let (lower, lower_cell) = figures[(figures.len() - 1) / 2];
+    let (upper, upper_cell) = figures[figures.len() / 2];
+    let value = f64::midpoint(lower, upper);
     let spread = (most - least) / 2.0 / value.abs();
 
     // The best of the repeats of one target is no merit.
@@ -231,14 +259,26 @@ fn median(cells: &[&Cell]) -> Median {
 
     Median {
         cell: Cell {
-            text: cell.text.clone(),
+            text: middle_text(value, &lower_cell.text, &upper_cell.text),
             mark: tone.mark().to_owned(),
             tone,
-            share: cell.share,
+            share: lower_cell.share.midpoint(upper_cell.share),
         },
         value: Some(value),
         spread_pct: (figures.len() > 1 && spread.is_finite()).then_some(100.0 * spread),
     }
+}
+
+/// Formats the middle of two figures as they are, with the decimals of the one that has more.
+fn middle_text(middle: f64, lower: &str, upper: &str) -> String {
+    if lower == upper {
+        return lower.to_owned();
+    }
+    fixed(middle, decimals(lower).max(decimals(upper)))
+}
+
+fn decimals(text: &str) -> usize {
+    text.split_once('.').map_or(0, |(_, decimals)| decimals.len())
 }
 
 /// Returns whether a cell counts in a median.
@@ -301,7 +341,7 @@ mod tests {
         ]);
         let groups = by_target(&table).unwrap();
         let leads: Vec<&str> = groups.iter().map(|group| group.lead[1].as_str()).collect();
-        assert_eq!(leads, ["median of 3", "median of 2", "median of 2"]);
+        assert_eq!(leads, ["median of 3", "one of 2", "median of 2"]);
         let medians: Vec<&Median> = groups.iter().map(|group| &group.medians[0]).collect();
         assert_eq!(medians[0].cell, Cell::plain("1,100"));
         let spread = medians[0].spread_pct.unwrap();
@@ -347,7 +387,7 @@ mod tests {
         ]);
         let groups = by_target(&table).unwrap();
         let leads: Vec<&str> = groups.iter().map(|group| group.lead[1].as_str()).collect();
-        assert_eq!(leads, ["median of 2", "none of 3"]);
+        assert_eq!(leads, ["one of 2", "none of 3"]);
         assert_eq!(groups[0].medians[0].value, Some(1000.0));
         assert_eq!(groups[1].medians[0].cell.text, "failed, missing");
     }
@@ -362,7 +402,26 @@ mod tests {
         let columns: Vec<&[usize]> = groups.iter().map(|group| group.columns.as_slice()).collect();
         assert_eq!(columns, [&[0, 1][..], &[2]]);
         let median = groups[0].median(&table.rows[0]);
-        assert_eq!((median.value, median.spread_pct), (Some(10.0), Some(100.0)));
+        assert_eq!((median.value, median.spread_pct), (Some(20.0), Some(50.0)));
+        assert_eq!(groups[0].head(&table), "a\nmedian of 2");
+
+        // One repeat of a test is missing.
+        let missing = Cell::toned("missing", Tone::Absent);
+        let point = [Cell::plain("10"), missing, Cell::plain("7")].to_vec();
+        table.push(vec!["point".to_owned()], point);
+        let groups_with_missing = columns_by_target(&table).unwrap();
+        assert_eq!(groups_with_missing[0].head(&table), "a\nmedian of 1 to 2");
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_is_the_mean_of_the_middle_two() {
+        let median_of = |texts: &[&str]| {
+            let cells: Vec<Cell> = texts.iter().map(|text| Cell::plain(*text)).collect();
+            median(&cells.iter().collect::<Vec<_>>()).into_cell()
+        };
+        assert_eq!(median_of(&["267", "2,773"]), Cell::marked("1,520", " \u{b1}82%", Tone::Plain));
+        assert_eq!(median_of(&["1.5", "9", "1.24", "1"]).text, "1.37");
+        assert_eq!(median_of(&["1,000", "1,000"]), Cell::plain("1,000"));
     }
 
     #[test]

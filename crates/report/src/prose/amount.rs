@@ -58,12 +58,24 @@ impl AmountChange {
 
     /// Returns the change with a word for each direction, or the multiple.
     fn in_words(&self, less: &str, more: &str) -> String {
+        let size = self.size();
+        if self.is_multiple() {
+            size
+        } else if self.ratio < 1.0 {
+            format!("{size} {less}")
+        } else {
+            format!("{size} {more}")
+        }
+    }
+
+    /// Returns the change without its direction, for a place beside a text that has it: `24%`, `2.40x`.
+    pub(crate) fn size(&self) -> String {
         if self.is_multiple() {
             factor_within(self.ratio, self.interval)
         } else if self.ratio < 1.0 {
-            format!("{} {less}", percents_less(self.ratio))
+            percents_less(self.ratio)
         } else {
-            format!("{} {more}", percents_more(self.ratio))
+            percents_more(self.ratio)
         }
     }
 

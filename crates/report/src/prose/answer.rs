@@ -6,6 +6,7 @@ mod apart;
 mod costs;
 mod effects;
 mod once;
+mod several;
 mod turns;
 mod work;
 
@@ -135,13 +136,10 @@ impl<'a> AnswerWriter<'a> {
         }
 
         said.push(about_targets.heading);
+        said.extend(about_targets.sentences);
         said.extend(self.equal_in_typical_turns());
         if is_shown {
             said.extend(self.of_turns());
-        }
-
-        said.extend(about_targets.sentences);
-        if is_shown {
             said.extend(self.costs());
         }
         if !is_only {
@@ -290,6 +288,8 @@ impl<'a> AnswerWriter<'a> {
         if !second.changes.is_empty() {
             let place = second.changes.len().to_string();
             said += &format!(", {}", self.changes(word, second.changes, &place));
+        } else if let Some(typical) = self.only_in_typical_turns(target) {
+            said += &format!(", {typical}");
         } else if first.changes.len() < all {
             said += &format!(", {word} in none");
         }
@@ -336,29 +336,6 @@ impl<'a> AnswerWriter<'a> {
     /// Returns ` equal within 3%`.
     fn equal(&self) -> String {
         format!(" equal within {}", percent(self.answer.effect))
-    }
-
-    /// Returns the numbers of faster and slower targets, and the best and worst target.
-    fn several_targets(&self) -> Passage {
-        let targets = &self.answer.targets;
-        let steps = targets.iter().map(TargetAnswer::comparison_count).max().unwrap_or(0);
-
-        let heading = format!(
-            "{} against {} in {}: {}.",
-            counted(targets.len(), self.figures.sides.noun()),
-            self.answer.base,
-            self.count(steps),
-            self.outcomes(steps).join(", ")
-        );
-
-        let mut sentences = Vec::new();
-        for (target, which) in [(self.answer.best(), "best"), (self.answer.worst(), "worst")] {
-            sentences.extend(target.and_then(|target| {
-                let shown = self.shown(target, "")?;
-                Some(format!("{} does {which}: {shown}.", self.short(&target.target)))
-            }));
-        }
-        Passage { heading, sentences, ..Passage::default() }
     }
 
     /// Counts the targets by their outcome in this number of steps.

@@ -1,6 +1,7 @@
 //! The result of a run in a few words, for lists of many runs.
 
 use analysis::{
+    compare::{ComparedWork, WorkVerdict},
     counted,
     explain::{Answer, FactorAnswer},
     figures::Figures,
@@ -24,7 +25,11 @@ pub fn result_in_brief(run: &Run, figures: &Figures) -> String {
     let mut texts = Vec::new();
     for group in subject.explained().all() {
         let Comparison { figures, compared, effects, .. } = group.comparison;
-        let counted = counts(&Answer::new(figures, compared, effects, &[]));
+        let counted = if compared.is_work_alone() {
+            counts_of_work(&compared.work)
+        } else {
+            counts(&Answer::new(figures, compared, effects, &[]))
+        };
         texts.push(match group.name {
             Some(name) => format!("{name}: {counted}"),
             None => counted,
@@ -86,11 +91,63 @@ fn counts(answer: &Answer) -> String {
     texts.join(", ")
 }
 
+/// Counts the comparisons of the work of connections by their verdicts: `work: 8 more, 2 less`.
+fn counts_of_work(work: &[ComparedWork]) -> String {
+    let mut verdicts = Vec::new();
+    for part in work.iter().filter(|work| work.part.connection.is_some()) {
+        verdicts.push(match part.verdict {
+            WorkVerdict::More => "more",
+            WorkVerdict::Less => "less",
+            WorkVerdict::NoChangeShown => "no change",
+            WorkVerdict::NotDeterministic | WorkVerdict::Single | WorkVerdict::NotComparable => {
+                "not decided"
+            }
+        });
+    }
+
+    let mut texts = Vec::new();
+    for what in ["more", "less", "no change", "not decided"] {
+        let count = verdicts.iter().filter(|verdict| **verdict == what).count();
+        if count > 0 {
+            texts.push(format!("{count} {what}"));
+        }
+    }
+
+    if texts.is_empty() {
+        return "only the work of the background".to_owned();
+    }
+    format!("work: {}", texts.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
+    use analysis::compare::ComparedPart;
     use analysis::explain::{Change, TargetAnswer};
 
     use super::*;
+
+    #[test]
+    fn a_run_that_only_counted_work_says_how_much_of_it_changed() {
+        let work = |connection: Option<&str>, verdict| ComparedWork {
+            part: ComparedPart {
+                connection: connection.map(str::to_owned),
+                ..ComparedPart::default()
+            },
+            verdict,
+            ..ComparedWork::default()
+        };
+        let reader = Some("reader");
+        let all = [
+            work(reader, WorkVerdict::Less),
+            work(reader, WorkVerdict::More),
+            work(reader, WorkVerdict::More),
+            work(reader, WorkVerdict::NoChangeShown),
+            work(reader, WorkVerdict::Single),
+            work(None, WorkVerdict::More),
+        ];
+        assert_eq!(counts_of_work(&all), "work: 2 more, 1 less, 1 no change, 1 not decided");
+        assert_eq!(counts_of_work(&all[5..]), "only the work of the background");
+    }
 
     fn change(ratio: f64) -> Change {
         Change { step: "l.i0".into(), variant: None, clients: 1, ratio, interval: None, repeats: 1 }

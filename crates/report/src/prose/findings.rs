@@ -35,6 +35,8 @@ const THROUGHPUT: &str = "throughput";
 /// The figures in microseconds per operation that are no part of an operation's time.
 const NO_PARTS: [&str; 3] = ["time of an operation", "background CPU", "CPU of the whole host"];
 const PER_OPERATION: &str = "us/op";
+/// The unit of response times.
+const RESPONSE: &str = "us";
 
 /// The maximum number of figures that a finding lists.
 const FIGURES_MAX: usize = 10;
@@ -108,8 +110,9 @@ fn evidence(finding: &Finding, number: usize, microseconds: &str) -> Table {
     table
 }
 
-/// Returns the figures that are shown. Throughput is followed by the figure that the title names, if
-/// it names one, then by the part of an operation's time and the count that changed the most. Figures whose repeats show no change come last.
+/// Returns the figures that are shown. Throughput is followed by the figures that the title names, then
+/// by the part of an operation's time and the count that changed the most. Figures whose repeats show no
+/// change come last.
 fn by_importance(evidence: &[Evidence]) -> Vec<&Evidence> {
     let mut rest: Vec<&Evidence> = evidence.iter().filter(|figure| figure.is_shown()).collect();
     // Of other findings, the rule has put the most important figure first.
@@ -119,9 +122,7 @@ fn by_importance(evidence: &[Evidence]) -> Vec<&Evidence> {
 
     if is_of_change {
         leading.push(rest.remove(0));
-        if let Some(at) = rest.iter().position(|figure| figure.is_cause) {
-            leading.push(rest.remove(at));
-        }
+        leading.extend(take_named(&mut rest));
         for size in [size_in_time, size_of_count] {
             let sizes =
                 rest.iter().enumerate().filter_map(|(at, figure)| Some((at, size(figure)?)));
@@ -135,6 +136,22 @@ fn by_importance(evidence: &[Evidence]) -> Vec<&Evidence> {
     let (noise, changed): (Vec<&Evidence>, Vec<&Evidence>) =
         rest.into_iter().partition(|figure| figure.is_noise);
     [leading, changed, noise].concat()
+}
+
+/// Takes the figures that the title names out of the others. Of two response times, the first stands for
+/// both.
+fn take_named<'e>(rest: &mut Vec<&'e Evidence>) -> Vec<&'e Evidence> {
+    let mut named: Vec<&Evidence> = Vec::new();
+    rest.retain(|&figure| {
+        let is_second_time =
+            figure.unit == RESPONSE && named.iter().any(|known| known.unit == RESPONSE);
+        let is_named = figure.is_cause && !is_second_time;
+        if is_named {
+            named.push(figure);
+        }
+        !is_named
+    });
+    named
 }
 
 /// Returns the change of a part of an operation's time, in microseconds.

@@ -53,7 +53,7 @@ pub(crate) struct Problem {
 pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) -> Vec<Problem> {
     let mut list = ProblemList { runs, matrix, problems: Vec::new() };
     list.add_unfinished_cells(figures);
-    list.add_invalid_steps();
+    list.add_invalid_steps(figures);
 
     list.add_options_not_in_effect(figures);
     list.add_recorded_warnings();
@@ -111,8 +111,13 @@ impl ProblemList<'_> {
         }
     }
 
-    fn add_invalid_steps(&mut self) {
+    /// Adds the steps without a valid result, except those whose reason the problem of their cell says.
+    fn add_invalid_steps(&mut self, figures: &Figures) {
         for (line, row) in rows(self.matrix).filter(|(_, row)| !row.valid) {
+            if figures.unfinished.iter().any(|cell| line.is_of(cell) && says_reason(cell, row)) {
+                continue;
+            }
+
             let severity = match row.status {
                 _ if row.damaged => Severity::Damaged,
                 Status::Incomplete if self.is_running(row.run) => Severity::Missing,
@@ -226,6 +231,15 @@ impl ProblemList<'_> {
 /// Returns all rows, each with its line.
 fn rows<'m, 'a>(matrix: &'m Matrix<'a>) -> impl Iterator<Item = (&'m CellLine<'a>, &'a Row)> {
     matrix.lines.iter().flat_map(|line| line.rows.iter().map(move |row| (line, *row)))
+}
+
+/// Returns whether the causes of a failed cell have all reasons of a step without a result.
+fn says_reason(cell: &UnfinishedCell, row: &Row) -> bool {
+    let is_told = |reason: &String| cell.causes.contains(reason);
+    cell.status == Some(Status::Failed)
+        && row.status == Status::Failed
+        && !row.reasons.is_empty()
+        && row.reasons.iter().all(is_told)
 }
 
 fn place(matrix: &Matrix<'_>, line: &CellLine<'_>, row: &Row) -> String {

@@ -5,6 +5,7 @@ use analysis::settings::{
     TargetSettings,
 };
 use record::OptionStatus;
+use words::excerpt;
 
 use crate::model::number::listed;
 
@@ -13,6 +14,9 @@ const UNDECLARED_MAX: usize = 20;
 
 /// The maximum length of a value in characters; longer values are cut.
 const VALUE_MAX: usize = 60;
+
+/// The number of characters that two long values show before they begin to differ.
+const SHARED_CHARS: usize = 15;
 
 /// The number of items from which a list is shown without the items that both lists have.
 const ITEMS_MIN: usize = 4;
@@ -168,8 +172,11 @@ fn values(setting: &Difference, all: bool) -> SettingValues {
     };
 
     let (items_a, items_b) = (items(a), items(b));
-    if all || items_a.len().max(items_b.len()) < ITEMS_MIN {
+    if all {
         return whole;
+    }
+    if items_a.len().max(items_b.len()) < ITEMS_MIN {
+        return if a != b && whole.a == whole.b { around_difference(a, b) } else { whole };
     }
 
     let own = SettingValues {
@@ -179,6 +186,16 @@ fn values(setting: &Difference, all: bool) -> SettingValues {
 
     // Lists may differ only in the order of their items.
     if own.a == own.b { whole } else { own }
+}
+
+/// Returns two long values without most of what they begin with alike.
+fn around_difference(a: &str, b: &str) -> SettingValues {
+    let alike = a.chars().zip(b.chars()).take_while(|(of_a, of_b)| of_a == of_b).count();
+    let cut = |value: &str| {
+        let rest: String = value.chars().skip(alike.saturating_sub(SHARED_CHARS)).collect();
+        format!("...{}", excerpt(&rest, VALUE_MAX))
+    };
+    SettingValues { a: cut(a), b: cut(b) }
 }
 
 fn shown_or_absent(value: Option<&str>, all: bool) -> String {
@@ -344,5 +361,27 @@ mod tests {
             assert_eq!(readable("limit.memory", value), expected);
         }
         assert_eq!(readable("work_mem", "1073741824"), "1073741824");
+    }
+
+    #[test]
+    fn long_values_are_cut_around_their_difference() {
+        let flags =
+            "-Wall -Wmissing-prototypes -Wpointer-arith -Wvla -Wendif-labels -fno-strict-aliasing";
+        let [a, b] = ["-O2 -g", "-O3 -g"].map(|level| format!("{flags} {level}"));
+        let setting = |a: &str, b: &str| Difference {
+            name: "build.cflags".to_owned(),
+            a: Some(a.to_owned()),
+            b: Some(b.to_owned()),
+            mark: DifferenceKind::Undeclared,
+            role: None,
+        };
+        assert_eq!(
+            line(&setting(&a, &b), false),
+            "build.cflags: ...ict-aliasing -O2 -g -> ...ict-aliasing -O3 -g [undeclared]"
+        );
+
+        // Values that differ early are cut at their ends alone.
+        let early = line(&setting(&a, "-O2"), false);
+        assert!(early.starts_with("build.cflags: -Wall -Wmissing-prototypes"), "{early}");
     }
 }

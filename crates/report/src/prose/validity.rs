@@ -6,9 +6,9 @@
 
 use analysis::{
     counted,
-    figures::{Figures, Row},
+    figures::{ExactStep, Figures, Row},
 };
-use record::Status;
+use record::{Status, StepKind};
 use words::capitalized;
 
 use super::uneven;
@@ -36,14 +36,24 @@ impl Validity {
     /// Returns the validity of a run that counted work and measured no time. How busy the host was
     /// does not matter to it.
     fn of_exact_steps(figures: &Figures) -> Self {
-        let all = figures.exact.len();
-        let known = figures.exact.iter().filter(|step| step.missing().is_none()).count();
-        let results = counted(all, "exact step result");
-        if known == all {
-            Self { text: format!("work was counted in {results}"), is_good: true }
-        } else {
-            Self { text: format!("work was counted in {known} of {results}"), is_good: false }
+        let mut of_work: Vec<&ExactStep> = figures.exact.iter().collect();
+        // Nothing of a step in which the engine settles is counted.
+        of_work.retain(|step| step.row.kind != StepKind::Settle);
+        let known = of_work.iter().filter(|step| step.missing().is_none()).count();
+        let loads = of_work.iter().filter(|step| is_uncounted_load(step)).count();
+
+        if known > 0 && known + loads == of_work.len() {
+            let results = counted(known, "exact step result");
+            let mut text = format!("work was counted in {results}");
+            if loads > 0 {
+                let uncounted = counted(loads, "load");
+                text += &format!(", and not in {uncounted}, which ended before the warm-up did");
+            }
+            return Self { text, is_good: true };
         }
+
+        let results = counted(of_work.len(), "exact step result");
+        Self { text: format!("work was counted in {known} of {results}"), is_good: false }
     }
 
     /// Returns the validity of the steps, whatever else ran at the same time.
@@ -97,6 +107,61 @@ impl Validity {
     }
 }
 
+/// Returns whether a step is a valid load that had too few operations to be counted.
+fn is_uncounted_load(step: &ExactStep) -> bool {
+    let row = &step.row;
+    let is_valid = row.valid && row.status == Status::Complete;
+    is_valid && row.kind == StepKind::Load && step.missing().is_some()
+}
+
 fn count(figures: &Figures, is_counted: impl Fn(&Row) -> bool) -> usize {
     figures.rows.iter().filter(|row| is_counted(row)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use record::StepWork;
+    use words::{WorkPart, WorkRole};
+
+    use super::*;
+
+    fn exact(kind: StepKind, is_counted: bool) -> ExactStep {
+        let part = WorkPart {
+            role: WorkRole::Serving,
+            name: "event".to_owned(),
+            operations: Vec::new(),
+            instructions: 1,
+            events: BTreeMap::new(),
+        };
+        ExactStep {
+            row: Row { kind, status: Status::Complete, valid: true, ..Row::default() },
+            work: StepWork {
+                parts: if is_counted { vec![part] } else { Vec::new() },
+                ..StepWork::default()
+            },
+            graphs: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn steps_that_exact_cells_do_not_count_are_not_called_missing() {
+        let of = |steps: &[(StepKind, bool)]| {
+            let exact = steps.iter().map(|(kind, is_counted)| exact(*kind, *is_counted)).collect();
+            Validity::of_exact_steps(&Figures { exact, ..Figures::default() })
+        };
+
+        let good =
+            of(&[(StepKind::Load, false), (StepKind::Settle, false), (StepKind::Query, true)]);
+        assert_eq!(
+            good.text,
+            "work was counted in 1 exact step result, and not in 1 load, which ended before the warm-up did"
+        );
+        assert!(good.is_good);
+
+        let bad = of(&[(StepKind::Query, false), (StepKind::Query, true)]);
+        assert_eq!(bad.text, "work was counted in 1 of 2 exact step results");
+        assert!(!bad.is_good);
+    }
 }

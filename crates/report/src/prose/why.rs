@@ -1,7 +1,8 @@
 //! Tells why the intervals of a step are as wide as they are.
 
 use analysis::compare::{
-    ComparedStep, FamilyCount, IntervalParts, Pairing, interval_parts, metric_label,
+    ComparedStep, FamilyCount, IntervalParts, NotBorrowed, Pairing, Verdict, interval_parts,
+    metric_label,
 };
 use analysis::counted;
 use analysis::figures::Looks;
@@ -11,8 +12,8 @@ use crate::model::number::{fixed, listed};
 use crate::prose::at_load;
 use crate::tables::compared::ratio_with_bounds;
 
-/// The share of a repeat's variance that its own turns explain, from which longer steps help.
-const LONGER_STEPS_HELP: f64 = 0.5;
+/// The factor above which either side of an interval tells nothing.
+const USELESS_FACTOR: f64 = 100.0;
 
 /// The factor from which an error is called larger than the spread says.
 const ENLARGED: f64 = 1.05;
@@ -56,8 +57,17 @@ fn heading(comparison: &Comparison<'_>, parts: &IntervalParts<'_>) -> String {
         row.cell.target,
         ratio.unwrap_or_default(),
         comparison.compared.base,
-        row.verdict
+        verdict_text(row)
     )
+}
+
+/// Returns the verdict in the words of the tables, in which more of a cost is not slower.
+fn verdict_text(row: &ComparedStep) -> String {
+    match row.verdict {
+        Verdict::Slower if !row.more_is_better => "costs more".to_owned(),
+        Verdict::Faster if !row.more_is_better => "costs less".to_owned(),
+        verdict => verdict.to_string(),
+    }
 }
 
 /// Returns the variant and the number of clients, where steps were measured with several; otherwise
@@ -97,20 +107,21 @@ fn spread(parts: &IntervalParts<'_>) -> String {
         return from_repeats;
     };
 
-    let share_within = (within / own).powi(2);
-    let advice = if parts.row.contradicts_turns {
-        "too much, since the repeats agree too well for luck"
-    } else if share_within >= LONGER_STEPS_HELP {
-        "longer steps help"
-    } else {
-        "more repeats help, longer steps don't"
+    let advice = match parts.row.longer_steps_help() {
+        None => "too much, since the repeats agree too well for luck",
+        Some(true) => "longer steps help",
+        Some(false) => "more repeats help, longer steps don't",
     };
     format!("{from_repeats}; the turns of one repeat explain {}: {advice}", precise(within))
 }
 
 fn borrowed(parts: &IntervalParts<'_>) -> String {
     let Some(moderated) = parts.row.moderated else {
-        return "nothing: the interval rests on its own repeats".to_owned();
+        let nothing = "nothing: the interval rests on its own repeats";
+        return match parts.row.not_borrowed {
+            Some(reason) => format!("{nothing}, since {}", reason_not_borrowed(reason)),
+            None => nothing.to_owned(),
+        };
     };
     if moderated.borrowed_freedom == 0.0 {
         return format!(
@@ -128,6 +139,26 @@ fn borrowed(parts: &IntervalParts<'_>) -> String {
         fixed(moderated.freedom, 1),
         fixed(moderated.freedom - moderated.borrowed_freedom, 1),
     )
+}
+
+/// Returns why a comparison borrows nothing.
+fn reason_not_borrowed(reason: NotBorrowed) -> &'static str {
+    match reason {
+        NotBorrowed::FewRepeats => {
+            "two repeats cannot show whether other steps have the same noise"
+        }
+        NotBorrowed::UnequalSizes => "base and target have different numbers of repeats",
+        NotBorrowed::FewTurns => {
+            "some repeat has too few turns to show its own noise; longer steps have more"
+        }
+        NotBorrowed::NoSample => {
+            "its figures are rounded or all equal, or its ratio differs between machines"
+        }
+        NotBorrowed::FewLenders => "too few other steps know their noise",
+        NotBorrowed::Unlike => {
+            "the noise of the other steps differs too much, or is the same noise seen again"
+        }
+    }
 }
 
 fn error(parts: &IntervalParts<'_>) -> String {
@@ -171,8 +202,13 @@ fn level(parts: &IntervalParts<'_>) -> String {
 }
 
 fn interval(parts: &IntervalParts<'_>) -> String {
-    let half = precise((parts.standard_error_count * parts.error).exp_m1());
-    format!("{} standard errors to each side: {half}", fixed(parts.standard_error_count, 1))
+    let factor = (parts.standard_error_count * parts.error).exp();
+    let reach = format!("{} standard errors to each side", fixed(parts.standard_error_count, 1));
+    if factor > USELESS_FACTOR {
+        let repeats = counted(parts.row.repeats() as usize, "repeat");
+        return format!("{reach}, a factor of more than 100: no useful interval with {repeats}");
+    }
+    format!("{reach}: {}", precise(factor - 1.0))
 }
 
 /// Formats a share with three significant digits, in percent.
@@ -184,7 +220,7 @@ fn precise(share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use analysis::compare::ModeratedSpread;
+    use analysis::compare::{ModeratedSpread, Sample};
 
     use super::*;
 
@@ -206,6 +242,49 @@ mod tests {
             family: None,
         };
         [spread(&parts), borrowed(&parts)]
+    }
+
+    #[test]
+    fn a_comparison_that_borrows_nothing_says_why() {
+        let short =
+            ComparedStep { not_borrowed: Some(NotBorrowed::FewTurns), ..ComparedStep::default() };
+        let [_, lent] = said(short, None);
+        assert_eq!(
+            lent,
+            "nothing: the interval rests on its own repeats, since some repeat has too few turns to show its own \
+             noise; longer steps have more"
+        );
+    }
+
+    #[test]
+    fn an_interval_that_tells_nothing_has_no_percentage() {
+        let value = Sample { run: 0, repeat: 1, value: 1.0 };
+        let row = ComparedStep {
+            values: vec![value; 2],
+            base_values: vec![value; 2],
+            ..ComparedStep::default()
+        };
+        let parts = |error| IntervalParts {
+            row: &row,
+            spread: 0.1,
+            error,
+            standard_error_count: 267.4,
+            level: 0.001,
+            family: None,
+        };
+        assert_eq!(
+            interval(&parts(0.07)),
+            "267.4 standard errors to each side, a factor of more than 100: no useful interval with 2 repeats"
+        );
+        assert_eq!(interval(&parts(0.0001)), "267.4 standard errors to each side: 2.71%");
+    }
+
+    #[test]
+    fn more_of_a_cost_is_not_called_slower() {
+        let grown = ComparedStep { verdict: Verdict::Slower, ..ComparedStep::default() };
+        assert_eq!(verdict_text(&grown), "costs more");
+        let slower = ComparedStep { more_is_better: true, ..grown };
+        assert_eq!(verdict_text(&slower), "slower");
     }
 
     #[test]

@@ -24,6 +24,9 @@ const REASONS: [(&str, &str); 4] = [
     ("total", "\n\ntotal"),
 ];
 
+/// Figures by the library's clock, which runs on while other targets have their turns.
+const CLOCK_FIGURES: [&str; 3] = ["c_wsecs", "c_wsecs_settled", "uptime"];
+
 const MIB: f64 = 1_048_576.0;
 const GIB: f64 = 1024.0 * MIB;
 
@@ -289,7 +292,19 @@ fn levels(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     ]
     .map(str::to_string)
     .into();
+    table.notes.extend(clock_note(matrix, step, "`time`"));
     Some(table)
+}
+
+/// Returns the note about figures that do not exist in turns; `None` if no target of the step took
+/// turns.
+fn clock_note(matrix: &Matrix<'_>, step: StepHead<'_>, figures: &str) -> Option<String> {
+    let is_any_in_turns = matrix.rows_of(step).any(|row| row.turns.is_some());
+    is_any_in_turns.then(|| {
+        format!(
+            "{figures} is n/a in turns: the library's clock runs on while other targets have their turns"
+        )
+    })
 }
 
 /// A figure of each level of a tree.
@@ -393,6 +408,15 @@ fn summary(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         }
     };
 
+    let note_in_turns =
+        clock_note(matrix, step, "time by the library's clock (`c_wsecs`, `uptime`)");
+    if note_in_turns.is_some() {
+        columns.retain(|column| {
+            !CLOCK_FIGURES.contains(&column.name)
+                || matrix.rows_of(step).any(|row| value(row, column.name).is_some())
+        });
+    }
+
     let title = format!(
         "Summary as in db_bench: sizes in GB, times of a {} in microseconds from sending to reply, CPU in seconds",
         noun(step)
@@ -402,11 +426,16 @@ fn summary(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let mut table = figure_table(matrix, step, heading, &columns, value);
 
     if is_settled {
-        let names: Vec<&str> = LSM_SETTLED.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = LSM_SETTLED
+            .iter()
+            .filter(|(_, settled)| columns.iter().any(|column| column.name == *settled))
+            .map(|(name, _)| *name)
+            .collect();
         table.notes.push(format!(
             "{} include the settling after the step, as in db_bench; the others are only of the step itself",
             names.join(", ")
         ));
     }
+    table.notes.extend(note_in_turns);
     table
 }

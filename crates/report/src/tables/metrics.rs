@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::figures::{ClientHostFigures, Row};
+use analysis::figures::{ClientHostFigures, EventTotals, Row};
 use record::Status;
 use words::metric::{
     CLIENT_HOST, COSTS, Columns, IOSTAT, LSM_STATE, METRICS, NETWORK, PUBLISHED_COUNT, Section,
@@ -240,8 +240,18 @@ fn log_events(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
         ["count", "seconds", "MB written"],
     );
     for (line, row) in matrix.lines_in(step) {
-        for (kind, totals) in row.events.iter().flat_map(|events| &events.kinds) {
-            let lead = [matrix.lead_of(line), vec![kind.clone()]].concat();
+        let Some(events) = &row.events else {
+            continue;
+        };
+        let mut kinds = events.kinds.clone();
+        if row.status == Status::Complete {
+            for (kind, none) in absent_events(matrix, step, line) {
+                kinds.entry(kind).or_insert(none);
+            }
+        }
+
+        for (kind, totals) in kinds {
+            let lead = [matrix.lead_of(line), vec![kind]].concat();
             let cells = vec![
                 Cell::number(Some(totals.count as f64), 0),
                 Cell::number(totals.seconds, 1),
@@ -252,6 +262,27 @@ fn log_events(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
     }
 
     (!table.is_empty()).then_some(table)
+}
+
+/// Returns the kinds of events that any repeat of a line's target had in a step, each with the
+/// totals of a repeat without such events: zeros, which count in a median.
+fn absent_events(
+    matrix: &Matrix<'_>,
+    step: StepHead<'_>,
+    line: &CellLine<'_>,
+) -> BTreeMap<String, EventTotals> {
+    let mut kinds: BTreeMap<String, EventTotals> = BTreeMap::new();
+    for (other, row) in matrix.lines_in(step) {
+        if other.cell.target != line.cell.target || !other.same_group(line) {
+            continue;
+        }
+        for (kind, totals) in row.events.iter().flat_map(|events| &events.kinds) {
+            let none = kinds.entry(kind.clone()).or_default();
+            none.seconds = none.seconds.or(totals.seconds.map(|_| 0.0));
+            none.bytes = none.bytes.or(totals.bytes.map(|_| 0.0));
+        }
+    }
+    kinds
 }
 
 /// Returns the use of client hosts in one step, a line for each target and host. `None` without
@@ -384,4 +415,41 @@ pub(crate) fn figure_cells<'c>(
         }
     }
     cells
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::figures::{Figures, StepEvents};
+    use record::{CellKey, Run};
+
+    use super::*;
+
+    fn row(repeat: u32, flushes: Option<EventTotals>) -> Row {
+        let kinds = flushes.map(|totals| ("flush".to_owned(), totals)).into_iter().collect();
+        Row {
+            cell: CellKey::new("r10.a", None, 1, repeat),
+            step: "overwrite".to_owned(),
+            status: Status::Complete,
+            reported: true,
+            events: Some(StepEvents { kinds, ..StepEvents::default() }),
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn a_repeat_without_an_event_that_others_had_has_none_of_it() {
+        let flushes = EventTotals { count: 3, seconds: Some(1.5), bytes: None };
+        let rows = vec![row(1, Some(flushes)), row(2, None)];
+        let figures = Figures { rows, ..Figures::default() };
+        let run = Run::default();
+        let matrix = Matrix::new(&run, &figures);
+
+        let table = log_events(&matrix, matrix.steps[0]).unwrap();
+        let shown: Vec<Vec<&str>> = table
+            .rows
+            .iter()
+            .map(|line| line.cells.iter().map(|cell| cell.text.as_str()).collect())
+            .collect();
+        assert_eq!(shown, [["3", "1.5", "n/a"], ["0", "0.0", "n/a"]]);
+    }
 }

@@ -226,9 +226,21 @@ fn the_interval_of_an_effect_is_the_same_in_the_answer_and_in_its_matrix() {
 }
 
 #[test]
+fn a_chosen_step_keeps_the_verdicts_that_it_has_beside_all_others() {
+    let (run, figures) = (run(), figures());
+    let verdicts = |steps: &[String]| {
+        let text = tables_summary(&run, &figures, steps, PLAIN);
+        let mut lines = text.lines();
+        let line = lines.find(|line| line.starts_with("update-index ")).unwrap();
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(verdicts(&["update-index".to_owned()]), verdicts(&[]));
+}
+
+#[test]
 fn a_shown_effect_heads_the_answer_of_every_printer() {
     let (run, figures) = (run(), figures());
-    insta::assert_snapshot!(tables_summary(&run, &figures, PLAIN));
+    insta::assert_snapshot!(tables_summary(&run, &figures, &[], PLAIN));
 
     let head = "All else equal, synchronous_commit=off is faster than synchronous_commit=on in 1 of 2 steps: ";
     assert!(page(run.clone(), &figures).contains(&format!("<h1>{head}")));

@@ -7,7 +7,7 @@ use analysis::figures::{
     CounterSeries, Figures, Level, Lsm, OpFigures, OpSeries, Percentiles, Row, Series, Sla,
 };
 use record::{Role, Run, Settle, Status, Step, StepKind, Warning};
-use report::{CellRecord, Form, Source, csv, metric_table, tables, tables_brief};
+use report::{CellRecord, Form, Source, csv, metric_table, steps_with_table, tables, tables_brief};
 
 use crate::synthetic::target;
 use crate::{PLAIN, WIDE, check_once, column, html, page};
@@ -366,6 +366,33 @@ fn the_summary_of_a_step_that_settles_has_what_settling_did() {
     let (_, table) = column("overwrite", "w_amp");
     assert!(table.contains("as in db_bench"), "{table}");
     assert!(!column("fillseq", "w_amp").1.contains("as in db_bench;"));
+}
+
+#[test]
+fn a_table_is_of_the_steps_for_which_it_has_figures() {
+    let steps = |name| steps_with_table(&run(), &figures(), name);
+    assert_eq!(steps("stalled"), ["fillseq", "fwdrangewhilewriting", "overwrite"]);
+    assert!(steps("replication").is_empty());
+}
+
+#[test]
+fn a_summary_of_steps_in_turns_leaves_out_times_by_the_library_s_clock() {
+    let mut figures = figures();
+    for row in &mut figures.rows {
+        row.turns = Some(8);
+        for name in ["c_wsecs", "c_wsecs_settled", "uptime"] {
+            row.metrics.insert(name, None);
+        }
+    }
+
+    let text = tables(&run(), &figures, WIDE);
+    let table = table_of(&text, "overwrite", "Summary as in db_bench").unwrap();
+    let (heads, notes) = table.split_once("──").unwrap();
+    assert!(!heads.contains("c_wsecs") && !heads.contains("uptime"), "{heads}");
+    assert!(notes.contains("c_wgb, w_amp, c_csecs include the settling"), "{notes}");
+    assert!(notes.contains("(c_wsecs, uptime) is n/a in turns"), "{notes}");
+    let levels = table_of(&text, "overwrite", "LSM tree: levels").unwrap();
+    assert!(levels.contains("time is n/a in turns: the library's clock runs on"), "{levels}");
 }
 
 #[test]

@@ -398,7 +398,7 @@ fn a_run_is_shown_in_brief_with_a_list_of_all_its_tables() {
     assert!(text.lines().count() * 2 < all.lines().count(), "{text}");
     assert!(text.contains("--all everything"), "{text}");
     // The answer is last, where it stays in view.
-    let answer = tables_summary(&run, &figures, PLAIN);
+    let answer = tables_summary(&run, &figures, &[], PLAIN);
     assert!(text.ends_with(answer.trim_start()), "{text}");
     for name in ["summary", "metrics"] {
         let table = tables_named(&run, &figures, &[name.to_owned()], PLAIN).unwrap();

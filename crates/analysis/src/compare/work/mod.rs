@@ -23,7 +23,7 @@ mod union;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use record::CellKey;
+use record::{CellKey, StepKind};
 use serde::Serialize;
 use words::{CellKind, WorkRole};
 
@@ -41,6 +41,10 @@ pub(crate) use names::function as plain_function_name;
 pub(super) use calls::numbers_differ;
 pub use calls::{CallKind, ComparedCalls};
 pub use functions::{ChangedCalls, ChangedFunction, FunctionWork, WorkChanges, WorkShift};
+
+/// The share of the main function's change from which a change in the other direction is of similar
+/// size.
+const OPPOSITE_SHARE: f64 = 0.5;
 
 /// The work of one part of a step in a target and its base.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -146,6 +150,17 @@ impl ComparedWork {
         let does_more = self.change()? > 0.0;
         let mut functions = self.functions.as_ref()?.functions.iter();
         functions.find(|function| (function.difference > 0.0) == does_more)
+    }
+
+    /// Returns the function with most of the change against that of the whole; `None` if it is less
+    /// than half of that of [`Self::main_function`].
+    pub fn opposite_function(&self) -> Option<&ChangedFunction> {
+        let main = self.main_function()?;
+        let mut functions = self.functions.as_ref()?.functions.iter();
+        let does_more = main.difference > 0.0;
+        let opposite = functions.find(|function| (function.difference > 0.0) != does_more)?;
+        let is_large = opposite.difference.abs() >= OPPOSITE_SHARE * main.difference.abs();
+        is_large.then_some(opposite)
     }
 
     /// Returns true if work is nearly the same each time.
@@ -285,7 +300,9 @@ impl<'a> ExactIndex<'a> {
         for step in &figures.exact {
             let place = TargetPlace::of(&step.row);
             let steps = index.by_place.entry(place).or_default();
-            if step.row.reported && !steps.iter().any(|known| known.row.reported) {
+            // Nothing of a step in which the engine settles is counted.
+            let is_counted = step.row.reported && step.row.kind != StepKind::Settle;
+            if is_counted && !steps.iter().any(|known| known.row.reported) {
                 index.reported.push(place);
             }
             steps.push(step);

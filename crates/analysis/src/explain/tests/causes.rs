@@ -39,7 +39,10 @@ fn cpu_is_a_cause_with_its_side_and_its_share() {
     assert!(differences(&figures)[0].1, "the setting makes the difference");
     let finding = only(&figures, FindingKind::Cpu);
     let names: Vec<&str> = finding.evidence.iter().map(|it| it.name.as_str()).collect();
-    assert!(names.starts_with(&["throughput"]) && names.contains(&"server CPU"), "{names:?}");
+    assert!(
+        names.starts_with(&["throughput"]) && names.contains(&"server CPU of the connections"),
+        "{names:?}"
+    );
 }
 
 #[test]
@@ -96,6 +99,15 @@ fn the_wait_that_changed_most_is_named_unless_others_work_at_a_rate() {
     assert!(is_about(wait.time.difference_us, 148.0), "{wait:?}");
     let mut evidence = finding.evidence.iter();
     assert!(evidence.any(|it| it.name == "sessions in `IO:WALSync`"));
+
+    let mut of_library = figures.clone();
+    for row in &mut of_library.rows {
+        "rocksdb".clone_into(&mut row.engine);
+    }
+    let finding_of_library = only(&of_library, FindingKind::Fsyncs);
+    let mut evidence_of_library = finding_of_library.evidence.iter();
+    assert!(evidence_of_library.any(|it| it.name == "clients in `IO:WALSync`"));
+
     for row in &mut figures.rows {
         row.sla = Some(Sla { kind: "insert".to_owned(), met: true, ..Sla::default() });
     }
@@ -553,7 +565,10 @@ fn device_reads_of_another_size_are_named_beside_own_cpu() {
             repeated(&[cost("a.c", "q100", 5000.0, &base), cost("b.c", "q100", 5000.0, &target)]);
         only(&figures, FindingKind::HiddenCost);
 
-        let marked = found(&figures)[0].evidence.iter().any(|figure| figure.is_cause);
+        let findings = found(&figures);
+        let mut of_size = findings[0].evidence.iter();
+        let marked =
+            of_size.any(|figure| figure.is_cause && figure.name == "mean size of device reads");
         let named = explained(&figures, |explanation| match &explanation.statement {
             Statement::HiddenCost(hidden) => Some(hidden.read_kb),
             _ => None,

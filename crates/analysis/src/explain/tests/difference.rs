@@ -66,8 +66,8 @@ fn settings_that_differ_with_the_version_are_a_caveat() {
     comparison.settings[1].mark = DifferenceKind::Undeclared;
     comparison.only_b = vec![undeclared("io_workers")];
     let (found, _) = difference(repeated(&costs(DEAR)), comparison.clone());
-    let has_other_version = true;
-    assert_eq!(found.caveat(), Some(Caveat::OtherSettings { has_other_version }));
+    let (has_other_version, only) = (true, None);
+    assert_eq!(found.caveat(), Some(Caveat::OtherSettings { has_other_version, only }));
     let versions = builds(true, ["17.2", "18.1"], [0, 1]);
     assert_eq!(known(found), (versions, vec!["io_method".to_owned()], 1));
 
@@ -113,10 +113,17 @@ fn two_builds_of_one_version_are_not_the_same() {
     // Nor is one setting beside it all that differs.
     let concurrent = differing(("a.c", "17.2"), ("b.c", "17.2"), &[("jit", "on", "off")]);
     comparison.settings = concurrent.settings;
-    let (found, _) = difference(repeated(&costs(DEAR)), comparison);
-    let has_other_version = false;
-    assert_eq!(found.caveat(), Some(Caveat::OtherSettings { has_other_version }));
+    let (found, _) = difference(repeated(&costs(DEAR)), comparison.clone());
+    let (has_other_version, only) = (false, Some("jit".to_owned()));
+    assert_eq!(found.caveat(), Some(Caveat::OtherSettings { has_other_version, only }));
     assert_eq!(known(found), (both(), vec!["jit".to_owned()], 0));
+
+    // It is named even if the plan does not declare it.
+    comparison.settings[0].mark = DifferenceKind::Undeclared;
+    let (found, _) = difference(repeated(&costs(DEAR)), comparison);
+    let caveat = Caveat::OtherSettings { has_other_version, only: Some("jit".to_owned()) };
+    assert_eq!(found.caveat(), Some(caveat));
+    assert_eq!(known(found), (both(), Vec::new(), 1));
 }
 
 #[test]

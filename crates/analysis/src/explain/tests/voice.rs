@@ -163,3 +163,61 @@ fn a_setting_about_durability_is_expected_to_end_flushes() {
     };
     assert_eq!((metric, settings[0].name.as_str()), ("flushes_per_commit", "synchronous"));
 }
+
+#[test]
+fn background_cpu_that_changed_by_more_than_own_cpu_is_named_beside_it() {
+    let named = |background_us: f64| -> (bool, Vec<String>) {
+        let of = |server_us: f64, background_us: f64| {
+            [
+                ("op_client_cpu_us", 20.0),
+                ("op_server_cpu_us", server_us),
+                ("background_cpu_us_per_op", background_us),
+            ]
+        };
+        let (base, target) = (of(75.0, 10.0), of(95.0, background_us));
+        let figures = repeated(&[
+            cost("a.c", "q100", 30_000.0, &base),
+            cost("b.c", "q100", 25_000.0, &target),
+        ]);
+
+        let finding = only(&figures, FindingKind::Cpu);
+        let marked = finding.evidence.iter().filter(|figure| figure.is_cause);
+        let names = marked.map(|figure| figure.name.clone()).collect();
+        (changed_case(&figures).background_cpu_us.is_some(), names)
+    };
+
+    assert_eq!(named(60.0), (true, vec!["own CPU".to_owned(), "background CPU".to_owned()]));
+    assert_eq!(named(20.0), (false, vec!["own CPU".to_owned()]));
+}
+
+#[test]
+fn a_size_of_reads_is_noise_where_its_verdict_shows_none_and_no_figure_where_reads_are_rare() {
+    let size = |kb_per_op: [f64; 2]| -> Option<bool> {
+        let of = |cpu_us: f64, kb: f64| {
+            [("own_cpu_us_per_op", cpu_us), ("rpq", kb / 100.0), ("rkbpq", kb)]
+        };
+        let (base, mut target) = (of(100.0, kb_per_op[0]), of(150.0, kb_per_op[1]));
+        // A third as large as in the base.
+        target[1].1 *= 3.0;
+        let mut figures =
+            repeated(&[cost("a.c", "q100", 5000.0, &base), cost("b.c", "q100", 5000.0, &target)]);
+        for row in &mut figures.rows {
+            let of_target = [300.0, 20.0, 150.0, 30.0, 400.0][row.cell.repeat as usize - 1];
+            let kb = if row.cell.target == "a.c" { 100.0 } else { of_target };
+            row.metrics.insert("rareqsz", Some(kb));
+        }
+
+        let options = CompareOptions {
+            base: "a.c".to_owned(),
+            metrics: vec!["rareqsz".to_owned()],
+            ..CompareOptions::default()
+        };
+        let findings = explain(&figures, &compare(&figures, &options));
+        let mut figures_shown = findings.iter().flat_map(|finding| &finding.evidence);
+        let of_reads = figures_shown.find(|figure| figure.name == "mean size of device reads");
+        of_reads.map(|figure| figure.is_noise)
+    };
+
+    assert_eq!(size([2.0, 2.0]), Some(true));
+    assert_eq!(size([0.02, 0.02]), None);
+}

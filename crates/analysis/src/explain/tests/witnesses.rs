@@ -148,6 +148,10 @@ fn a_function_that_does_less_is_not_named_for_more_work() {
     assert!((step.change - 0.0222).abs() < 0.0001, "{step:?}");
     let function = step.function.as_ref().unwrap();
     assert!(function.name == "find" && function.difference > 0.0, "{function:?}");
+
+    // It is named as what goes against the change.
+    let opposite = step.opposite.as_ref().unwrap();
+    assert!(opposite.name == "copy" && opposite.difference < 0.0, "{opposite:?}");
 }
 
 #[test]

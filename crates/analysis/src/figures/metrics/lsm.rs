@@ -51,7 +51,7 @@ pub struct Level {
     pub written_bytes: Option<f64>,
     /// The rounding error of either.
     pub rounding_bytes: f64,
-    /// Time of these flushes and compactions, over all threads.
+    /// Time of these flushes and compactions, over all threads; `None` in turns as well.
     pub compaction_seconds: Option<f64>,
     /// The number of these flushes and compactions.
     pub compaction_count: Option<f64>,
@@ -61,13 +61,31 @@ pub struct Level {
 /// such tree.
 pub(crate) fn lsm(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> Option<Lsm> {
     let tree = tree(step)?;
+    let mut levels = tree.levels();
+    if is_frozen_at_times(step) {
+        for level in &mut levels {
+            level.compaction_seconds = None;
+        }
+    }
+
     Some(Lsm {
         stalls: tree.stalls(),
         stall_seconds: stall_seconds(tree.growth(Role::StallSeconds).unwrap_or(0.0), engine),
-        levels: tree.levels(),
+        levels,
         settled: step.settle.is_some(),
         coarse: coarse(step, &tree),
     })
+}
+
+/// Returns true if the target was frozen while others had their turns. The library's clock ran on
+/// then, so the times of its background work are not those of the step.
+fn is_frozen_at_times(step: &Step) -> bool {
+    step.turns.is_some()
+}
+
+/// Returns how much a time by the library's clock grew; `None` in turns.
+fn growth_by_clock(step: &Step, tree: &Counters<'_>, role: Role) -> Option<f64> {
+    tree.growth(role).filter(|_| !is_frozen_at_times(step))
 }
 
 /// The reasons of stalls that add up to the totals.
@@ -224,7 +242,7 @@ fn settled(step: &Step) -> Vec<(&'static str, Option<f64>)> {
             "w_amp_settled",
             written.zip(ingested).and_then(|(written, ingested)| over(written, ingested)),
         ),
-        ("c_wsecs_settled", tree.growth(Role::CompactionAndFlushSeconds)),
+        ("c_wsecs_settled", growth_by_clock(step, &tree, Role::CompactionAndFlushSeconds)),
         ("c_csecs_settled", tree.growth(Role::CompactionAndFlushCpuSeconds)),
     ]
 }
@@ -315,11 +333,11 @@ fn of_tree(
         ("c_wgb", gb(written)),
         ("w_amp", per_ingested(written)),
         ("c_mbps", per_second(mb(written))),
-        ("c_wsecs", tree.growth(Role::CompactionAndFlushSeconds)),
+        ("c_wsecs", growth_by_clock(step, tree, Role::CompactionAndFlushSeconds)),
         ("c_csecs", tree.growth(Role::CompactionAndFlushCpuSeconds)),
         ("b_rgb", gb(tree.growth(Role::BlobReadBytes))),
         ("b_wgb", gb(tree.growth(Role::BlobWrittenBytes))),
-        ("uptime", tree.growth(Role::UptimeSeconds)),
+        ("uptime", growth_by_clock(step, tree, Role::UptimeSeconds)),
         ("stall_s", stall_seconds),
         ("stall%", per_second(stall_seconds.map(|seconds| 100.0 * seconds))),
         ("Nstall", tree.stall_count()),

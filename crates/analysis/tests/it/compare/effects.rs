@@ -64,6 +64,21 @@ fn is_different(verdict: Verdict) -> bool {
 const EQUAL: Truth = Truth { ratios: &[1.0; 5], ..Truth::EQUAL };
 
 #[test]
+fn a_factor_that_is_asked_for_alone_keeps_its_verdicts() {
+    let all = found(&EQUAL.measure(&mut Random::new(1)));
+    let mut alone = all.clone();
+    alone.retain_factors(&[false, true]);
+    assert_eq!(alone.factors, all.factors[1..]);
+    assert!(alone.rows.iter().all(|row| row.factor == 0));
+
+    let of_second = all.rows.iter().filter(|row| row.factor == 1);
+    let expected: Vec<_> = of_second.map(|row| &row.compared).collect();
+    let left: Vec<_> = alone.rows.iter().map(|row| &row.compared).collect();
+    assert!(!left.is_empty());
+    assert_eq!(left, expected);
+}
+
+#[test]
 fn equal_levels_are_called_different_at_most_as_often_as_the_error_rate() {
     let any = |found: &Effects| {
         let mut rows = found.rows.iter();

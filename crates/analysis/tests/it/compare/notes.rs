@@ -1,7 +1,9 @@
 //! Notes on comparisons that are less sure than they look.
 
-use analysis::compare::Verdict;
+use analysis::compare::{CompareOptions, Verdict, compare};
+use analysis::figures::Figures;
 
+use super::machine::BASE;
 use super::verdicts::{compared, in_turns, notes, of};
 
 #[test]
@@ -30,4 +32,47 @@ fn fewer_than_five_repeats_have_a_note() {
         notes(&compared, &format!("with {count} repeats, a few bursts"))
     };
     assert_eq!([1, 2, 4, 5].map(few), [false, true, true, false]);
+}
+
+#[test]
+fn comparisons_with_few_repeats_are_named_where_others_have_enough() {
+    let mut rows =
+        in_turns(&[(10.0, 11.0), (11.0, 12.0), (10.5, 12.0), (10.0, 11.5), (11.0, 12.5)]);
+    let mut of_point = rows[..6].to_vec();
+    for row in &mut of_point {
+        row.step = "point".to_owned();
+    }
+    rows.extend(of_point);
+
+    let compared = compared(rows);
+    assert!(
+        notes(
+            &compared,
+            "with 3 repeats (throughput in point and 1 more comparison), a few bursts"
+        ),
+        "{:?}",
+        compared.notes
+    );
+}
+
+#[test]
+fn a_column_of_disks_that_shows_no_change_has_no_note_on_its_repeats() {
+    let mut rows =
+        in_turns(&[(10.0, 11.0), (11.0, 12.0), (10.5, 12.0), (10.0, 11.5), (11.0, 12.5)]);
+    // Disks read in two of five repeats.
+    for (row, kb) in rows.iter_mut().zip([4.0, 5.0, 5.0, 4.0]) {
+        row.metrics.insert("rareqsz", Some(kb));
+    }
+
+    let figures = Figures { rows, ..Figures::default() };
+    let compared = compare(
+        &figures,
+        &CompareOptions {
+            base: BASE.to_owned(),
+            metrics: vec!["rareqsz".to_owned()],
+            ..CompareOptions::default()
+        },
+    );
+    assert_eq!(of(&compared, "rareqsz").values.len(), 2);
+    assert!(!notes(&compared, "a few bursts"), "{:?}", compared.notes);
 }

@@ -10,8 +10,13 @@ use runner::failure::UsageError;
 use crate::cli::{AnnotationFormat, Annotations, CompareArgs};
 use crate::output::print;
 
-/// Refuses files that would have no judgments.
+/// Refuses files that would have no judgments, and thresholds that would judge nothing.
 pub(super) fn check(args: &CompareArgs) -> Result<(), UsageError> {
+    if !args.thresholds.is_empty() && !args.gate {
+        let message = "`--threshold` needs `--gate`: without it, nothing is judged";
+        return Err(UsageError::new(message, Some("add `--gate`, or remove `--threshold`".into())));
+    }
+
     if args.gate || !args.requirements.is_empty() {
         return Ok(());
     }

@@ -41,7 +41,7 @@ fn run(targets: &[&str], base: &str) -> Run {
 
 fn on_board<T>(run: &Run, rows: Vec<Row>, look: impl Fn(&Board<'_>) -> T) -> T {
     let figures = Figures { rows, ..Figures::default() };
-    let explained = Explained::new(run, &figures);
+    let explained = Explained::new(run, &figures, &[]);
     look(&Board::new(&explained.comparison()))
 }
 
@@ -268,7 +268,7 @@ fn the_one_factor_that_matters_stands_above_the_line_of_noise() {
     let (run, figures) =
         designed(&factors, &targets, |levels| if levels[1] == 1 { 1300.0 } else { 1000.0 });
 
-    let explained = Explained::new(&run, &figures);
+    let explained = Explained::new(&run, &figures, &[]);
     let comparison = explained.comparison();
     let board = Board::new(&comparison);
     let [half_normal] = &half_normal(&board)[..] else {
@@ -304,7 +304,7 @@ fn a_pair_that_interacts_has_lines_that_are_not_parallel() {
     let speed = |levels: &[usize]| if levels == [1, 1] { 2000.0 } else { 1000.0 };
     let (run, figures) = designed(&["a", "b"], &targets, speed);
 
-    let explained = Explained::new(&run, &figures);
+    let explained = Explained::new(&run, &figures, &[]);
     let comparison = explained.comparison();
     let [chart] = &interactions(&Board::new(&comparison))[..] else {
         panic!("one pair, one step");

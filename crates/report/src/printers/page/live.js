@@ -190,7 +190,7 @@
       return { name: cellName(cell), cells: [String(repeats), ratio(mean), ...compared.map((name) => ratio(ratios.get(name)))].map((text) => ({ text })) };
     }));
     byId("compared").querySelector(".note").textContent =
-      `Ratios of throughput, as geometric means of the repeats that both have ended. They have no verdict: run "assay compare ${directory}" for intervals.`;
+      `Ratios of throughput, as geometric means of the repeats that both have completed. They have no verdict: run "assay compare ${directory}" for intervals.`;
 
     const measured = stepsOf(cells.map(({ steps }) => steps.map(({ name }) => name)));
     fill(byId("ended"), ["cell", "repeat", "", ...measured], cells.toReversed().map(({ cell, status, steps }) => {

@@ -139,13 +139,13 @@ fn head_by_columns(
         thead { tr {
             @for text in &table.lead { th scope="col" { (clean(text)) } }
             @for group in groups {
-                @let count = group.columns.len();
-                @if count > 1 {
-                    @let text = format!("{}\nmedian of {count}", group.target);
+                @let is_repeated = group.columns.len() > 1;
+                @if is_repeated {
+                    @let text = group.head(table);
                     (column_head(head_of(names.target_in(&text).as_ref(), &text), "n", bare))
                 }
 
-                @let class = if count > 1 { "n repeat" } else { "n" };
+                @let class = if is_repeated { "n repeat" } else { "n" };
                 @for text in group.columns.iter().map(|at| &table.columns[*at]) {
                     (column_head(head_of(names.target_in(text).as_ref(), text), class, bare))
                 }

@@ -1,6 +1,6 @@
 //! The tables of one run, for a terminal or as Markdown.
 
-use analysis::{figures::Figures, settings::Settings};
+use analysis::{distinct, figures::Figures, settings::Settings};
 use record::{DiskFloor, Run};
 
 use super::writer::{TableStyle, TerminalWriter};
@@ -23,14 +23,25 @@ const TESTS_EACH_MAX: usize = 12;
 
 /// Formats all `figures` as tables, the most important first.
 pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
+    tables_of_steps(run, figures, &[], style)
+}
+
+/// Formats the figures of these steps as tables, the most important first; none: of all steps. The
+/// verdicts are those of all steps.
+pub fn tables_of_steps(
+    run: &Run,
+    figures: &Figures,
+    steps: &[String],
+    style: TableStyle,
+) -> String {
     let mut out = TerminalWriter::new(style);
-    write_tables(&mut out, run, figures);
+    write_tables(&mut out, &Subject::of(run, figures).showing(steps));
     out.finish()
 }
 
-fn write_tables(out: &mut TerminalWriter, run: &Run, figures: &Figures) {
-    let subject = Subject::of(run, figures);
-    let (run, figures) = (&*subject.run, &*subject.figures);
+fn write_tables(out: &mut TerminalWriter, subject: &Subject<'_>) {
+    let shown = subject.shown_figures();
+    let (run, figures) = (&*subject.run, &*shown);
     let matrix = Matrix::new(run, figures);
     let explained = subject.explained();
     let groups = explained.all();
@@ -150,6 +161,23 @@ pub fn tables_named(
         Some(unknown) => Err((unknown.clone(), known)),
         None => Ok(out.finish()),
     }
+}
+
+/// Returns the steps that have a table with this name.
+pub fn steps_with_table(run: &Run, figures: &Figures, name: &str) -> Vec<String> {
+    let mut steps = Vec::new();
+    for step in distinct(figures.rows.iter().map(|row| row.step.as_str())) {
+        let mut of_step = figures.clone();
+        of_step.rows.retain(|row| row.step == step);
+        of_step.missing.retain(|row| row.step == step);
+        of_step.exact.retain(|exact| exact.row.step == step);
+
+        let matrix = Matrix::new(run, &of_step);
+        if all_tables(run, &of_step, &matrix).iter().any(|named| named.name == name) {
+            steps.push(step.to_owned());
+        }
+    }
+    steps
 }
 
 /// A table with the name by which it can be chosen.
@@ -296,12 +324,13 @@ fn write_brief(
     }
 }
 
-/// Formats only the answer, with its verdicts.
-pub fn tables_summary(run: &Run, figures: &Figures, style: TableStyle) -> String {
+/// Formats only the answer about these steps, with its verdicts, which are those of all steps; none:
+/// about all.
+pub fn tables_summary(run: &Run, figures: &Figures, steps: &[String], style: TableStyle) -> String {
     let mut out = TerminalWriter::new(style);
-    let subject = Subject::of(run, figures);
-    let (run, figures) = (&*subject.run, &*subject.figures);
-    write_answers(&mut out, run, figures, &subject.explained());
+    let subject = Subject::of(run, figures).showing(steps);
+    let shown = subject.shown_figures();
+    write_answers(&mut out, &subject.run, &shown, &subject.explained());
     out.finish()
 }
 

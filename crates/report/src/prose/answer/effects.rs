@@ -10,7 +10,7 @@ use words::share_of;
 use super::{AnswerWriter, IS, NAMED, Verb};
 use crate::model::number::{percent, ratio_text};
 use crate::prose::Passage;
-use crate::prose::numbers::factor_within;
+use crate::prose::numbers::{factor_within, list};
 
 const RULES_OUT: Verb = Verb { one: "rules out", several: "rule out" };
 const HAS: Verb = Verb { one: "has", several: "have" };
@@ -30,9 +30,10 @@ impl AnswerWriter<'_> {
             sentences.push(format!("The tables show the effects of {more}."));
         }
 
-        // The best and the worst target say enough: the effects explain the others.
-        let mut best_and_worst = about_targets.sentences.iter();
-        match best_and_worst.next() {
+        // The best and the worst target, and the losses of others, say enough: the effects explain the
+        // rest.
+        let mut of_targets = about_targets.sentences.iter();
+        match of_targets.next() {
             Some(first) => {
                 let targets = counted(self.answer.targets.len(), self.figures.sides.noun());
                 sentences.push(format!("Of {targets} against {}, {first}", self.answer.base));
@@ -40,7 +41,8 @@ impl AnswerWriter<'_> {
             None => sentences.push(about_targets.heading),
         }
 
-        sentences.extend(best_and_worst.cloned());
+        sentences.extend(of_targets.cloned());
+        sentences.extend(self.shown_costs());
 
         Passage { heading: format!("All else equal, {largest}"), sentences, ..Passage::default() }
     }
@@ -89,8 +91,9 @@ impl AnswerWriter<'_> {
 
     /// Returns the sentence about a level: `synchronous=off is faster than synchronous=full in 2 of
     /// 3 steps: 7.1x in scan to 11.3x (interval 9.90 to 12.8) in insert; 1 is too noisy to say.`
+    /// Settings that change with it are named: `synchronous=off together with page_size=8192`.
     fn effect(&self, factor: &FactorAnswer) -> String {
-        let FactorAnswer { factor: name, base_level, level, outcome, .. } = factor;
+        let FactorAnswer { factor: name, base_level, level, with, outcome, .. } = factor;
         let all = outcome.comparison_count();
         let base = format!("{name}={base_level}");
 
@@ -114,7 +117,10 @@ impl AnswerWriter<'_> {
 
         parts.extend(self.without_change(outcome));
 
-        format!("{}{name}={level} {}.", self.engine_prefix(&factor.engine), parts.join("; "))
+        let together =
+            if with.is_empty() { String::new() } else { format!(" together with {}", list(with)) };
+        let engine = self.engine_prefix(&factor.engine);
+        format!("{engine}{name}={level}{together} {}.", parts.join("; "))
     }
 
     /// Returns the smallest and the largest of some changes in one direction, as factors and as the
@@ -179,7 +185,7 @@ fn in_parentheses(first: Option<String>, second: Option<String>) -> String {
 mod tests {
     use analysis::{
         compare::Interval,
-        explain::{Answer, TargetAnswer},
+        explain::{Answer, ShownCost, TargetAnswer},
         figures::Figures,
     };
 
@@ -198,10 +204,10 @@ mod tests {
     }
 
     /// Returns the answer about these factors and a target that is too noisy in each step.
-    fn text_of(factors: Vec<FactorAnswer>) -> String {
+    fn answer_of(factors: Vec<FactorAnswer>) -> Answer {
         let noisy =
             TargetAnswer { target: "lite.off".into(), too_noisy: 3, ..TargetAnswer::default() };
-        let answer = Answer {
+        Answer {
             base: "lite.full".into(),
             effect: 0.03,
             factors,
@@ -209,8 +215,15 @@ mod tests {
             load_count: 1,
             repeats: Some((3, 3)),
             ..Answer::default()
-        };
-        AnswerWriter::new(&answer, &Figures::default()).passage().whole()
+        }
+    }
+
+    fn said(answer: &Answer) -> String {
+        AnswerWriter::new(answer, &Figures::default()).passage().whole()
+    }
+
+    fn text_of(factors: Vec<FactorAnswer>) -> String {
+        said(&answer_of(factors))
     }
 
     fn factor(name: &str, outcome: TargetAnswer) -> FactorAnswer {
@@ -219,6 +232,7 @@ mod tests {
             factor: name.into(),
             base_level: "full".into(),
             level: "off".into(),
+            with: Vec::new(),
             differing: 0,
             outcome,
         }
@@ -256,6 +270,36 @@ mod tests {
         let many = text_of(vec![factor("page_size", outcome); 6]);
         assert_eq!(many.matches("page_size=off is faster").count(), 4);
         assert!(many.contains(" The tables show the effects of 2 other levels. "), "{many}");
+    }
+
+    #[test]
+    fn settings_that_change_with_a_level_are_named_beside_it() {
+        let outcome =
+            TargetAnswer { faster: vec![change("ycsb_a", 1.46)], ..TargetAnswer::default() };
+        let with = vec!["compression=kZSTD".to_owned(), "doublewrite".to_owned()];
+        let text = text_of(vec![FactorAnswer { with, ..factor("write_buffer_size", outcome) }]);
+        let expected = "All else equal, write_buffer_size=off together with compression=kZSTD and doublewrite is faster \
+                        than write_buffer_size=full in the only step: 1.46x (interval 1.31 to 1.61) in ycsb_a. ";
+        assert!(text.starts_with(expected), "{text}");
+    }
+
+    #[test]
+    fn costs_that_targets_show_follow_the_effects() {
+        let outcome = TargetAnswer { faster: vec![change("scan", 2.0)], ..TargetAnswer::default() };
+        let changes = TargetAnswer {
+            target: "lite.off".into(),
+            faster: vec![change("insert", 0.5)],
+            ..TargetAnswer::default()
+        };
+        let answer = Answer {
+            shown_costs: vec![ShownCost { metric: "w_amp".into(), changes }],
+            ..answer_of(vec![factor("synchronous", outcome)])
+        };
+        let text = said(&answer);
+        assert!(
+            text.contains("all 3 are too noisy to say. lite.off has 0.50x the bytes"),
+            "{text}"
+        );
     }
 
     #[test]

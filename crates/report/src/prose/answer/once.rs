@@ -3,6 +3,7 @@
 
 use analysis::counted;
 use analysis::explain::TargetAnswer;
+use analysis::figures::ComparedSides;
 
 use super::{AnswerWriter, NAMED};
 use crate::model::number::ratio_text;
@@ -34,14 +35,20 @@ impl AnswerWriter<'_> {
             count => format!("; {count} are not compared"),
         };
 
-        let remedy = "`assay run --resume RUN --repeats 5` adds the repeats that verdicts need.";
+        // Repeats of one of several runs are no pairs with those of another.
+        let remedy = if self.figures.sides == ComparedSides::Runs {
+            None
+        } else {
+            let more = "`assay run --resume RUN --repeats 5` adds the repeats that verdicts need.";
+            Some(more.to_owned())
+        };
 
         let said = Passage {
             heading: format!(
                 "{who} had {range} the throughput of {base} in {}, measured once: one run cannot show a change{not_compared}.",
                 self.count(steps)
             ),
-            remedy: Some(remedy.to_owned()),
+            remedy,
             ..Passage::default()
         };
 

@@ -7,7 +7,10 @@ use analysis::{
         ResponseChange, Statement, ThroughputChange, WhyUnexplained,
     },
     explain::{ChangeCause, Direction, Finding, FindingKind},
-    figures::{CopiedDatabase, ExactStep, Row, STEADINESS, StartedCell, TYPICAL_CPU, TYPICAL_RATE},
+    figures::{
+        ComparedSides, CopiedDatabase, ExactStep, Row, STEADINESS, StartedCell, TYPICAL_CPU,
+        TYPICAL_RATE,
+    },
 };
 use record::{CellKey, StepWork};
 
@@ -319,8 +322,8 @@ fn costs_of_a_target_without_a_change_follow_what_another_gains() {
 
     assert_eq!(
         said_of(&Figures::default(), &compared, &[]),
-        "2 targets against a.x in 1 step: 1 is faster, 1 is too noisy to say. c.x does best: faster in the only step \
-         (l.i0 1.20x). b.x has 0.14x the size of a read (rareqsz) of a.x in l.i0 (0.13x to 0.15x). \
+        "2 targets against a.x in 1 step: 1 is faster, 1 is too noisy to say. c.x is faster in l.i0 (1.20x). \
+         b.x has 0.14x the size of a read (rareqsz) of a.x in l.i0 (0.13x to 0.15x). \
          Over 5 repeats, c.x is 1.14x to 1.26x faster in l.i0."
     );
 }
@@ -408,7 +411,7 @@ fn the_answer_agrees_with_the_row_of_all_steps() {
     assert_eq!(
         said_of(&Figures::default(), &compared, &[]),
         "2 targets against my56.files in 2 steps: 1 is faster in some steps, 1 is slower over all steps together. pg15.b \
-         does best: faster in 1 of 2 steps (l.i0 2.00x), slower in none. my80.capacity is 1.28x slower than my56.files over \
+         is faster in l.i0 (2.00x). my80.capacity is 1.28x slower than my56.files over \
          2 of 3 steps together (1.22x to 1.35x); its steps have ratios of 0.70 (l.i0) to 0.87 (qr100). Over 5 repeats, \
          pg15.b is 1.90x to 2.10x faster in l.i0."
     );
@@ -433,6 +436,20 @@ fn one_run_shows_nothing() {
 }
 
 #[test]
+fn runs_that_are_compared_with_each_other_get_no_advice_to_repeat_one_of_them() {
+    let compared = Compared {
+        base: "a.x@1".into(),
+        rows: vec![row("a.x@2", "l.i0", 0.83, Single)],
+        ..Compared::default()
+    };
+    let of_runs = Figures { sides: ComparedSides::Runs, ..Figures::default() };
+    let said = said_of(&of_runs, &compared, &[]);
+    assert!(said.contains("measured once") && !said.contains("--repeats"), "{said}");
+    let said = said_of(&Figures::default(), &compared, &[]);
+    assert!(said.contains("--repeats 5"), "{said}");
+}
+
+#[test]
 fn targets_that_were_not_measured_do_not_count() {
     let once: &[(f64, Verdict)] = &[(0.83, Single), (1.2, Single)];
     let none: &[(f64, Verdict)] = &[(1.0, Invalid), (1.0, Invalid)];
@@ -442,6 +459,60 @@ fn targets_that_were_not_measured_do_not_count() {
     let noisy: &[(f64, Verdict)] = &[(1.5, TooNoisy), (1.5, TooNoisy)];
     let answer = text_of("a.x", &[("b.x", noisy), ("d.x", none)], None);
     assert!(answer.ends_with(" Each compared step has 5 repeats."), "{answer}");
+}
+
+/// RocksDB 10.2.1 was shown to be slower in one step, and the answer named only what it gained in another.
+#[test]
+fn each_of_a_few_targets_is_named_with_its_losses_first() {
+    let typical = |step, ratio, verdict| ComparedStep {
+        metric: TYPICAL_RATE.into(),
+        ..row("b.x", step, ratio, verdict)
+    };
+    let mut compared = Compared {
+        base: "a.x".into(),
+        effect: 0.03,
+        rows: vec![
+            row("b.x", "l.i0", 1.22, Faster),
+            row("b.x", "qr100", 0.92, TooNoisy),
+            typical("qr100", 0.92, Slower),
+            row("b.x", "qp100", 1.0, TooNoisy),
+            typical("qp100", 1.0, Equal),
+            row("c.x", "l.i0", 1.25, Faster),
+            row("c.x", "qr100", 0.86, Slower),
+            row("c.x", "qp100", 1.0, TooNoisy),
+        ],
+        ..Compared::default()
+    };
+    let figures = Figures::default();
+    assert_eq!(
+        said_of(&figures, &compared, &[]),
+        "2 targets against a.x in 3 steps: 1 is faster in some steps, 1 is faster in some steps and slower in others. \
+         c.x is slower in qr100 (1.16x), faster in l.i0 (1.25x). b.x is faster in l.i0 (1.22x), and slower in qr100 \
+         (1.09x) only in a typical turn. In a typical turn, b.x is equal to a.x within 3% in 1 step. Over 5 repeats, c.x \
+         is 1.19x to 1.31x faster in l.i0."
+    );
+
+    // Of many, the best is not called slower in none.
+    compared.rows.extend(["d.x", "e.x"].map(|target| row(target, "l.i0", 1.0, TooNoisy)));
+    let said = said_of(&figures, &compared, &[]);
+    let best = "b.x does best: faster in 1 of 3 steps (l.i0 1.22x), slower in qr100 (1.09x) only in a typical turn. \
+                c.x is slower in qr100 (1.16x). In a typical turn, b.x is slower than a.x in qr100 (1.09x), and equal \
+                within 3% in 1 other step. Over";
+    assert!(said.contains(best), "{said}");
+}
+
+#[test]
+fn of_many_targets_each_that_loses_is_named_with_its_largest_loss() {
+    let targets: [Target<'_>; 4] = [
+        ("pg13.x", &[(0.9, Slower), (0.95, Slower)]),
+        ("pg14.x", &[(0.5, Slower), (1.0, TooNoisy)]),
+        ("pg15.x", &[(1.9, Faster), (1.0, TooNoisy)]),
+        ("pg16.x", &[(1.3, Faster), (0.8, Slower)]),
+    ];
+    let said = text_of("pg12.x", &targets, None);
+    let losses = "pg14 does worst: slower in 1 of 2 steps (l.i0 2.00x), faster in none. pg16 is slower in l.x (1.25x), pg13 \
+                  in l.i0 (1.11x) and 1 other step. Over";
+    assert!(said.contains(losses), "{said}");
 }
 
 #[test]

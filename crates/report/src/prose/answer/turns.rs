@@ -18,18 +18,20 @@ impl AnswerWriter<'_> {
     /// equal are left to [`Self::equal_in_typical_turns`].
     pub(super) fn of_turns(&self) -> Vec<String> {
         let is_only = self.answer.targets.len() == 1;
-        let typical = self.answer.typical.iter().filter(|target| is_only || changes(target));
+        let mut typical: Vec<&TargetAnswer> = self.answer.typical.iter().collect();
+        typical.retain(|target| is_only || changes(target) && !self.says_turns_of(&target.target));
         let stalls = self.answer.steadiness.iter().take(NAMED);
 
         let mut sentences: Vec<String> =
-            typical.take(NAMED).map(|target| self.typical(target)).collect();
+            typical.into_iter().take(NAMED).map(|target| self.typical(target)).collect();
         sentences.extend(self.answer.typical_cpu.iter().take(NAMED).map(|target| self.cpu(target)));
         sentences.extend(stalls.flat_map(|target| self.stalls(target)));
         sentences
     }
 
-    /// Returns the sentence about targets of several that are equal in a typical turn, and nothing
-    /// else: `In a typical turn, b.x and c.x are equal to a within 3% in up to 2 steps.`
+    /// Returns the sentence about targets of several that are equal in a typical turn, and of whose
+    /// typical turns no other sentence tells: `In a typical turn, b.x and c.x are equal to a within 3%
+    /// in up to 2 steps.`
     pub(super) fn equal_in_typical_turns(&self) -> Option<String> {
         // The answer about a single target begins with its equality.
         if self.answer.targets.len() == 1 {
@@ -37,8 +39,11 @@ impl AnswerWriter<'_> {
         }
 
         let targets = &self.answer.typical;
-        let equal: Vec<&TargetAnswer> =
-            targets.iter().filter(|target| !changes(target) && target.equal > 0).collect();
+        let mut equal: Vec<&TargetAnswer> = targets.iter().collect();
+        equal.retain(|target| {
+            let is_left = !changes(target) || self.says_turns_of(&target.target);
+            is_left && target.equal > 0
+        });
         let names = list_any(equal.iter().map(|target| target.target.clone()))?;
         let be = if equal.len() == 1 { "is" } else { "are" };
         let most = equal.iter().map(|target| target.equal).max()?;
@@ -121,7 +126,7 @@ impl AnswerWriter<'_> {
     }
 
     /// Lists steps with the factors by which they are slower or faster: `point-query (1.02x)`.
-    fn steps_with_factors(&self, changes: &[Change]) -> String {
+    pub(super) fn steps_with_factors(&self, changes: &[Change]) -> String {
         let mut steps = Vec::new();
         for change in changes {
             let factor = factor_within(change.ratio, change.interval);

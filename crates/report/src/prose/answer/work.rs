@@ -24,7 +24,8 @@ pub(super) fn passage(compared: &Compared) -> Passage {
     of_targets.sort_by(|a, b| b.largest_change().total_cmp(&a.largest_change()));
 
     let mut sentences: Vec<String> = of_targets.iter().map(WorkOfTarget::sentence).collect();
-    let heading = if sentences.is_empty() {
+    sentences.extend(backgrounds(compared));
+    let heading = if of_targets.is_empty() {
         "Only the work of the background was counted.".to_owned()
     } else {
         sentences.remove(0)
@@ -32,6 +33,33 @@ pub(super) fn passage(compared: &Compared) -> Passage {
 
     let remedy = "Time was not measured: `assay run --resume RUN --repeats 5` adds cells that do.";
     Passage { heading, sentences, remedy: Some(remedy.to_owned()), ..Passage::default() }
+}
+
+/// Returns a sentence for each target whose background changed its work. Timers decide when it works,
+/// so it is told after the work of connections, however large the change is.
+fn backgrounds(compared: &Compared) -> Vec<String> {
+    let all = || compared.work.iter().filter(|work| work.part.connection.is_none());
+    let mut sentences = Vec::new();
+    for target in distinct(all().map(|work| work.cell.target.as_str())) {
+        let of_target = WorkOfTarget {
+            target,
+            base: &compared.base,
+            parts: all().filter(|work| work.cell.target == target).collect(),
+        };
+
+        let ways = [("more", WorkVerdict::More), ("less", WorkVerdict::Less)];
+        let mut said = Vec::new();
+        for (word, verdict) in ways {
+            let parts = of_target.with(verdict);
+            if !parts.is_empty() {
+                said.push(format!("{word} work per operation ({})", places(&parts)));
+            }
+        }
+        if !said.is_empty() {
+            sentences.push(format!("The background of {target} does {}.", said.join(" and ")));
+        }
+    }
+    sentences
 }
 
 /// The noun for what is counted: a step has a comparison for each of its connections.
@@ -174,6 +202,32 @@ mod tests {
             said.sentences,
             [
                 "b does more work per operation than a in 1 of 2 comparisons (scan 2.0%), less in none; 1 shows no change."
+            ]
+        );
+    }
+
+    #[test]
+    fn background_work_that_changed_is_named_after_the_work_of_connections() {
+        let background = |step: &str, ratio, verdict| ComparedWork {
+            part: ComparedPart::default(),
+            ..work("b", step, ratio, verdict)
+        };
+        let compared = Compared {
+            base: "a".into(),
+            work: vec![
+                work("b", "scan", 0.989, WorkVerdict::Less),
+                background("insert", 0.36, WorkVerdict::Less),
+                background("scan", 1.2, WorkVerdict::More),
+                background("index", 1.1, WorkVerdict::NotDeterministic),
+            ],
+            ..Compared::default()
+        };
+        let said = passage(&compared);
+        assert!(said.heading.starts_with("b does less work per operation"), "{}", said.heading);
+        assert_eq!(
+            said.sentences,
+            [
+                "The background of b does more work per operation (scan 20.0%) and less work per operation (insert 64.0%)."
             ]
         );
     }

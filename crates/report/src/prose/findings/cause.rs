@@ -1,6 +1,7 @@
 //! The cause of a change: a few words for titles, and a sentence.
 
 use super::setting::settings_text;
+use super::wording::shared_operation;
 use crate::prose::amount::AmountChange;
 use crate::prose::numbers::{both, figure, list_any, percent, times};
 use analysis::counted;
@@ -103,16 +104,18 @@ pub(super) fn headline(change: &ThroughputChange) -> String {
 }
 
 /// Returns what a title says of changes without a cause: `50% more own CPU per query, and time without
-/// a known cause` where own CPU is shown to have changed, because `unexplained` would hide that.
+/// a known cause` where own CPU is shown to have changed, because `unexplained` would hide that. Of
+/// several cases, it has the largest change: `up to 50% more own CPU per operation`.
 pub(super) fn unexplained_headline(change: &ThroughputChange) -> String {
-    let case = &change.cases[0];
-    match case.own_cpu_ratio {
-        Some(ratio) => {
-            let cpu = AmountChange::new(ratio, None);
-            format!("{} own CPU per {}, and time without a known cause", cpu.text(), case.operation)
-        }
-        None => in_brief(change.cause_in_brief()),
-    }
+    let ratios = change.cases.iter().filter_map(|case| case.own_cpu_ratio);
+    let Some(ratio) = ratios.max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs())) else {
+        return in_brief(change.cause_in_brief());
+    };
+
+    let up_to = if change.cases.len() > 1 { "up to " } else { "" };
+    let cpu = AmountChange::new(ratio, None);
+    let per = shared_operation(change.cases.iter());
+    format!("{up_to}{} own CPU per {per}, and time without a known cause", cpu.text())
 }
 
 /// Returns the change of CPU, or whether bytes changed with the time.

@@ -5,6 +5,7 @@ use crate::prose::numbers::{both, figure, list, percent};
 use analysis::explain::statement::{
     CaseFacts, Caveat, CountedCaveat, InheritedDebt, LargeReadAhead, Pair,
 };
+use words::without_section;
 
 /// Returns the words of a caveat, with the number of cases that it holds for, where these are not
 /// all.
@@ -91,13 +92,23 @@ fn words(caveat: &Caveat, case: &CaseFacts) -> String {
             "two engines do different work for an operation: figures per operation say where time goes, not why"
                 .to_owned()
         }
-        Caveat::OtherSettings { has_other_version } => {
-            let what = build_or_version(*has_other_version);
-            format!("settings differ as well as the {what}: {WHICH}")
+        Caveat::OtherSettings { has_other_version, only } => {
+            other_settings(*has_other_version, only.as_deref())
         }
         Caveat::SeveralSettings => format!("several settings differ: {WHICH}"),
 
         Caveat::Warnings { base, target } => warnings(base, target, case),
+    }
+}
+
+/// Says that settings differ besides the build or version; `only` is the name of a single one.
+fn other_settings(has_other_version: bool, only: Option<&str>) -> String {
+    let what = build_or_version(has_other_version);
+    match only {
+        Some(setting) => {
+            format!("{} differs as well as the {what}: {WHICH}", without_section(setting))
+        }
+        None => format!("settings differ as well as the {what}: {WHICH}"),
     }
 }
 

@@ -4,7 +4,7 @@ use words::{excerpt, share_of};
 
 use super::wording::{Wording, interval_text, pace_of};
 use super::{cause, difference};
-use crate::prose::numbers::{figure, list, list_any, times};
+use crate::prose::numbers::{both, figure, list, list_any, times};
 use analysis::counted;
 use analysis::explain::statement::{CaseFacts, Cause, ThroughputChange};
 use analysis::explain::{Finding, FindingKind};
@@ -94,6 +94,9 @@ pub(super) fn reasons(change: &ThroughputChange) -> Vec<String> {
     let case = &change.cases[0];
     let mut sentences = vec![cause::sentence(case, &change.cause)];
     sentences.extend(detail(change));
+    if matches!(change.cause.kind(), FindingKind::Cpu | FindingKind::Unexplained) {
+        sentences.extend(background_cpu(case));
+    }
     sentences.extend(conflicts(change));
     sentences.extend(indexes(change));
     sentences.extend(changed_plan(case));
@@ -140,6 +143,16 @@ fn indexes(change: &ThroughputChange) -> Option<String> {
 /// Says whose CPU it is, or names the function that has most of the change.
 pub(super) fn cpu_detail(case: &CaseFacts) -> Option<String> {
     if case.without_threads.is_empty() { named_function(case) } else { Some(whole_process(case)) }
+}
+
+/// States the CPU of the engine's other threads, where it changed by more than own CPU.
+pub(super) fn background_cpu(case: &CaseFacts) -> Option<String> {
+    let us = case.background_cpu_us?;
+    Some(format!(
+        "Background CPU, of the engine's other threads, changed by more time per {} than own CPU: {}.",
+        case.operation,
+        both(us, "us")
+    ))
 }
 
 /// States that the CPU is that of the server's whole process, where its threads cannot be told

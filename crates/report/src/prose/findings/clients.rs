@@ -82,6 +82,10 @@ pub(super) fn missed_rates(rates: &MissedRates, about: &Finding) -> Wording {
             "transaction",
             "Response times below the requested rate are not comparable with those at the rate.",
         ),
+        role if role.reads_keys() => (
+            "operation",
+            "Response times below the requested rate are not comparable with those at the rate.",
+        ),
         _ => (
             "write",
             "Queries that compete with fewer writes are not comparable with those that compete with all.",

@@ -6,6 +6,7 @@ use crate::prose::numbers::{list, list_any};
 use analysis::counted;
 use analysis::explain::statement::{OtherBuild, SharedDifference, TargetDifference};
 use analysis::settings::Difference;
+use words::without_section;
 
 /// Returns the differences as they follow the words `the two`, or `None` if none are known. Targets
 /// that two runs share are named where their differences are not the same. `is_sure`: if only one
@@ -50,12 +51,12 @@ pub(super) fn name_of_only(differences: &[SharedDifference]) -> Option<&str> {
 
 /// Returns the name of the setting that alone differs.
 fn only_name(difference: &TargetDifference) -> Option<&str> {
-    let TargetDifference::Known { build: None, declared, implicit, undeclared: 0 } = difference
+    let TargetDifference::Known { build: None, declared, implicit, undeclared: 0, .. } = difference
     else {
         return None;
     };
     match declared.as_slice() {
-        [setting] if implicit.is_empty() => Some(&setting.name),
+        [setting] if implicit.is_empty() => Some(without_section(&setting.name)),
         _ => None,
     }
 }
@@ -71,7 +72,7 @@ fn clause(difference: &TargetDifference, is_sure: bool) -> Option<String> {
             Some(format!("are different engines, {base} and {target}"))
         }
 
-        TargetDifference::Known { build, declared, implicit, undeclared } => {
+        TargetDifference::Known { build, declared, implicit, undeclared, undeclared_name } => {
             let undeclared = *undeclared;
             Some(match (build, declared.as_slice(), implicit.len() + undeclared) {
                 (None, [], 0) => {
@@ -86,7 +87,11 @@ fn clause(difference: &TargetDifference, is_sure: bool) -> Option<String> {
                     build.target,
                     own_settings(build, "; the settings that both have are equal")
                 ),
-                _ => several(build.as_ref(), declared, implicit, undeclared),
+                _ => {
+                    let others =
+                        undeclared_settings(declared, implicit, undeclared, undeclared_name.as_deref());
+                    several(build.as_ref(), declared, implicit, others)
+                }
             })
         }
     }
@@ -113,19 +118,19 @@ fn only_setting(
     };
 
     let cause = if is_sure {
-        format!(", so {} causes the difference", setting.name)
+        format!(", so {} causes the difference", without_section(&setting.name))
     } else {
         String::new()
     };
     format!("differ only in {}{derived}{named}{cause}", setting_text(setting))
 }
 
-/// Names the build and the settings that differ.
+/// Names the build and the settings that differ. `others` are those that the plan does not declare.
 fn several(
     build: Option<&OtherBuild>,
     declared: &[Difference],
     implicit: &[Difference],
-    undeclared: usize,
+    others: Option<String>,
 ) -> String {
     let mut places = Vec::new();
     if let Some(OtherBuild { base, target, has_other_version, .. }) = build {
@@ -137,7 +142,7 @@ fn several(
         let what = counted(declared.len(), "setting");
         places.push(format!("in {what} that the plan declares, {}", list(&names)));
     }
-    if let Some(others) = undeclared_settings(declared, implicit, undeclared) {
+    if let Some(others) = others {
         // Settings that count are named before those that the plan declares.
         let position =
             if implicit.is_empty() { places.len() } else { usize::from(build.is_some()) };
@@ -157,8 +162,14 @@ fn undeclared_settings(
     declared: &[Difference],
     implicit: &[Difference],
     undeclared: usize,
+    undeclared_name: Option<&str>,
 ) -> Option<String> {
     if implicit.is_empty() {
+        if let Some(name) = undeclared_name {
+            let bare = without_section(name);
+            return Some(format!("in {bare}, which the plan does not declare"));
+        }
+
         let others = match undeclared {
             0 => return None,
             count if declared.is_empty() => counted(count, "setting"),
@@ -216,7 +227,21 @@ mod tests {
             declared: names.iter().map(setting).collect(),
             implicit: Vec::new(),
             undeclared,
+            undeclared_name: None,
         }
+    }
+
+    #[test]
+    fn one_setting_that_the_plan_does_not_declare_is_named() {
+        let difference = TargetDifference::Known {
+            build: None,
+            declared: Vec::new(),
+            implicit: Vec::new(),
+            undeclared: 1,
+            undeclared_name: Some("jit".to_owned()),
+        };
+        let expected = "differ in jit, which the plan does not declare";
+        assert_eq!(clause(&difference, false).unwrap(), expected);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use analysis::counted;
 use analysis::explain::Finding;
 use analysis::explain::statement::NoEffect;
 use analysis::settings::{Difference, DifferenceKind};
+use words::without_section;
 
 /// Returns the words of a setting that differs and shows no effect.
 pub(super) fn without_effect(no_effect: &NoEffect, about: &Finding) -> Wording {
@@ -28,7 +29,7 @@ pub(super) fn without_effect(no_effect: &NoEffect, about: &Finding) -> Wording {
         "This holds for what was measured, and may not for other loads or machines.".to_owned(),
     ];
 
-    let name = &no_effect.settings[0].setting.name;
+    let name = without_section(&no_effect.settings[0].setting.name);
     Wording { title: format!("{name} shows no effect in {}", place(about)), sentences }
 }
 
@@ -56,9 +57,26 @@ pub(super) fn settings_text(settings: &[Difference]) -> String {
 /// Returns both values of a setting: `innodb_doublewrite (ON -> OFF)`.
 pub(super) fn setting_text(setting: &Difference) -> String {
     let (base, target) = (value_text(setting.a.as_deref()), value_text(setting.b.as_deref()));
-    format!("{} ({base} -> {target})", setting.name)
+    format!("{} ({base} -> {target})", without_section(&setting.name))
 }
 
 fn value_text(value: Option<&str>) -> &str {
     value.unwrap_or("not set")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_of_rocksdb_is_named_without_its_section() {
+        let setting = Difference {
+            name: "[CFOptions] compression".to_owned(),
+            a: Some("kLZ4Compression".to_owned()),
+            b: None,
+            mark: DifferenceKind::Declared,
+            role: None,
+        };
+        assert_eq!(setting_text(&setting), "compression (kLZ4Compression -> not set)");
+    }
 }

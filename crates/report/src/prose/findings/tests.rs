@@ -2,6 +2,7 @@
 //! them.
 
 mod details;
+mod own_cpu;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -192,12 +193,14 @@ fn all_differences() -> Vec<TargetDifference> {
         declared: declared.to_vec(),
         implicit: Vec::new(),
         undeclared,
+        undeclared_name: None,
     };
     let with_implicit = |build, declared: &[Difference], undeclared| TargetDifference::Known {
         build,
         declared: declared.to_vec(),
         implicit: implicit_settings(),
         undeclared,
+        undeclared_name: None,
     };
     let build = |has_other_version, only_base, only_target| {
         Some(OtherBuild {
@@ -278,8 +281,9 @@ fn all_caveats() -> Vec<Caveat> {
         Caveat::Swap(pair(0.0, 25_000.0)),
         Caveat::MemoryPressure(pair(0.0, 20.0)),
         Caveat::OtherEngines,
-        Caveat::OtherSettings { has_other_version: true },
-        Caveat::OtherSettings { has_other_version: false },
+        Caveat::OtherSettings { has_other_version: true, only: None },
+        Caveat::OtherSettings { has_other_version: false, only: None },
+        Caveat::OtherSettings { has_other_version: true, only: Some("jit".to_owned()) },
         Caveat::SeveralSettings,
         Caveat::Warnings {
             base: codes(&["settle::not-over"]),
@@ -392,6 +396,7 @@ fn all_others(cases: &[CaseFacts]) -> Vec<Statement> {
             interval: case.interval,
             other_time,
             function: Some(changed_function()),
+            opposite: None,
             profiled: None,
         };
         Statement::Work(vec![step; count])

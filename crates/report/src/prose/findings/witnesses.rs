@@ -14,7 +14,11 @@ pub(super) fn wording(steps: &[StepWitnesses], about: &Finding) -> Wording {
         sentences.push(without_work(first).to_owned());
     }
     if let Some(function) = &first.function {
-        sentences.push(function_text(function, first.profiled.as_ref()));
+        let mut text = function_text(function, first.profiled.as_ref());
+        if let Some(opposite) = &first.opposite {
+            text += &format!("; {}", function_text(opposite, None));
+        }
+        sentences.push(text + ".");
     }
 
     let mut others = Vec::new();
@@ -129,7 +133,7 @@ fn function_text(function: &ChangedFunction, profiled: Option<&ProfiledFunction>
         None => String::new(),
     };
 
-    format!("`{name}`{where_from} executes {size} {more} instructions{profile}.")
+    format!("`{name}`{where_from} executes {size} {more} instructions{profile}")
 }
 
 /// Returns the change of work: `2.1% more work`.

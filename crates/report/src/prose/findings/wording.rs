@@ -1,9 +1,9 @@
 //! The words of a finding: a title, sentences, and the reasons to doubt it.
 
 use analysis::compare::Interval;
-use analysis::counted;
 use analysis::explain::Finding;
 use analysis::explain::statement::{CaseFacts, Statement};
+use analysis::{counted, distinct};
 
 use super::{
     caveat, change, clients, disk_floor, hidden_cost, machines, response, sequence, setting,
@@ -57,6 +57,12 @@ pub(super) fn place(about: &Finding) -> String {
         Some(step) => step.clone(),
         None => counted(about.steps.len(), "step"),
     }
+}
+
+/// Returns the operation that all cases have, or else `operation`.
+pub(super) fn shared_operation<'a>(cases: impl Iterator<Item = &'a CaseFacts>) -> &'a str {
+    let mut operations = distinct(cases.map(|case| case.operation.as_str()));
+    if operations.len() == 1 { operations.remove(0) } else { "operation" }
 }
 
 /// Returns the change of a case's throughput: `1.20x slower`.

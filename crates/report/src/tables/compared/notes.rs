@@ -4,6 +4,10 @@
 use std::collections::BTreeMap;
 
 use analysis::compare::{ComparedStep, Verdict};
+use analysis::counted;
+use analysis::figures::Figures;
+use record::{ResolvedValue, Run};
+use words::Engine;
 
 use super::board::Board;
 use crate::model::number::{enumerated, listed, percent};
@@ -22,9 +26,9 @@ pub(super) fn detectable<'a>(rows: impl Iterator<Item = &'a ComparedStep>) -> Op
     changes.sort_by(|a, b| a.size.total_cmp(&b.size));
 
     let (least, most) = (changes.first()?, changes.last()?);
-    let median = changes[changes.len() / 2].text();
+    let middle = median(changes.iter().map(|change| change.size).collect())?;
 
-    let mut text = format!("the smallest change that could be shown here: {median}");
+    let mut text = format!("the smallest change that could be shown here: {}", size_text(middle));
     if least.text() != most.text() {
         text += &format!(
             " in the median step, from {} in {} to {} in {}",
@@ -48,6 +52,15 @@ impl DetectableChange<'_> {
     fn text(&self) -> String {
         size_text(self.size)
     }
+}
+
+/// Returns the median of some sizes; of an even number of them, the mean of the middle two. `None`
+/// without any.
+fn median(mut sizes: Vec<f64>) -> Option<f64> {
+    sizes.sort_by(f64::total_cmp);
+    let upper = sizes.get(sizes.len() / 2)?;
+    let lower = sizes[(sizes.len() - 1) / 2];
+    Some(f64::midpoint(lower, *upper))
 }
 
 /// Formats the size of a change.
@@ -115,34 +128,40 @@ const USELESS: &str = "where it is too noisy to say, more repeats would not help
                        show a change of more than 100%; measure longer steps, in turns, or on a \
                        quieter machine";
 
-/// Returns what more repeats would show where it is too noisy to say, and the command that adds
-/// them.
-pub(super) fn more_repeats(board: &Board<'_>, metric: &str) -> Option<String> {
-    let noisy = noisy_rows(board, metric);
-    let measured = noisy.iter().map(|row| row.repeats()).max()?;
+/// The end of [`USELESS`] where the work of the targets could be counted, and was not.
+const COUNT_INSTEAD: &str = "; `assay run PLAN --exact --repeats 0` counts instructions instead, \
+                             which other programs do not disturb";
 
-    let mut texts = Vec::new();
+/// Returns what more repeats would show where some of these comparisons are too noisy to say;
+/// `None` if none is. The first such note has the command that adds repeats.
+pub(super) fn more_repeats(
+    board: &Board<'_>,
+    rows: &[&ComparedStep],
+    is_first: bool,
+) -> Option<String> {
+    let noisy = noisy_rows(rows);
+    let measured = noisy.iter().map(|row| measured_repeats(board, row)).max()?;
+    let size_now = median(noisy.iter().filter_map(|row| row.detectable()).collect())?;
+
+    let mut texts = vec![format!("{} now", size_text(size_now))];
     let mut advised = None;
-    let mut is_known = false;
+    let mut last_size = None;
     for repeats in REPEATS.into_iter().filter(|repeats| *repeats > measured) {
-        let mut sizes: Vec<f64> =
-            noisy.iter().filter_map(|row| row.detectable_with(repeats)).collect();
-        sizes.sort_by(f64::total_cmp);
-
-        let Some(median) = sizes.get(sizes.len() / 2) else {
+        let sizes = noisy.iter().filter_map(|row| row.detectable_with(repeats)).collect();
+        let Some(size) = median(sizes) else {
             continue;
         };
-
-        is_known = true;
+        last_size = Some(size);
 
         // A number of repeats that shows nothing but the largest changes is no advice.
-        if *median <= LARGE {
-            texts.push(format!("{} with {repeats}", percent(*median)));
+        if size <= LARGE && size < size_now {
+            texts.push(format!("{} with {repeats}", percent(size)));
             advised = advised.or(Some(repeats));
         }
     }
     let Some(advised) = advised else {
-        return is_known.then(|| USELESS.to_owned());
+        let is_useless = last_size.is_some_and(|size| size > LARGE);
+        return is_useless.then(|| useless(board.comparison.run, board.comparison.figures));
     };
 
     let which = if noisy.len() == 1 { "" } else { " in the median step" };
@@ -151,20 +170,128 @@ pub(super) fn more_repeats(board: &Board<'_>, metric: &str) -> Option<String> {
         texts.join(", ")
     );
 
-    if let [run] = board.comparison.runs {
+    if let [run] = board.comparison.runs
+        && is_first
+    {
         text += &format!(" (`assay run --resume {} --repeats {advised}`)", run.name);
     }
-    Some(text + "; longer steps help as well")
+    Some(text + &longer_steps(&noisy))
 }
 
-/// Returns the comparisons that are too noisy to say, in the order of the tables.
-fn noisy_rows<'a>(board: &'a Board<'_>, metric: &str) -> Vec<&'a ComparedStep> {
-    let mut noisy = Vec::new();
-    for line in &board.lines {
-        for step in board.matrix.measured() {
-            let row = board.row(line, step.name, metric);
-            noisy.extend(row.filter(|row| row.verdict == Verdict::TooNoisy));
-        }
-    }
+/// Returns the comparisons that are too noisy to say and of which more repeats would tell more.
+fn noisy_rows<'a>(rows: &[&'a ComparedStep]) -> Vec<&'a ComparedStep> {
+    let mut noisy = rows.to_vec();
+    noisy.retain(|row| {
+        row.verdict == Verdict::TooNoisy && row.detectable_with(REPEATS[0]).is_some()
+    });
     noisy
+}
+
+/// Returns the number of repeats of a step, some of which may not count for every metric.
+fn measured_repeats(board: &Board<'_>, row: &ComparedStep) -> u32 {
+    let all = board.comparison.compared.rows.iter();
+    let of_step = all.filter(|other| other.cell == row.cell && other.step == row.step);
+    of_step.map(ComparedStep::repeats).max().unwrap_or_default()
+}
+
+/// Returns in which of the noisy comparisons longer steps help as well.
+fn longer_steps(noisy: &[&ComparedStep]) -> String {
+    let helped = noisy.iter().filter(|row| row.longer_steps_help() != Some(false)).count();
+    match helped {
+        0 => "; longer steps don't help".to_owned(),
+        helped if helped == noisy.len() => "; longer steps help as well".to_owned(),
+        helped => format!(
+            "; longer steps help as well in {helped} of {}: `--why STEP` says in which",
+            counted(noisy.len(), "comparison")
+        ),
+    }
+}
+
+/// Returns the advice where no number of [`REPEATS`] would do.
+fn useless(run: &Run, figures: &Figures) -> String {
+    let mut text = USELESS.to_owned();
+    if figures.exact.is_empty() && is_countable(run) {
+        text += COUNT_INSTEAD;
+    }
+    text
+}
+
+/// Returns whether exact cells could count the work of every target: Assay starts its engine, which
+/// stores data, and nothing else takes part.
+fn is_countable(run: &Run) -> bool {
+    let has_others = |value: &ResolvedValue| {
+        value.key.ends_with(".replicas") || value.key.ends_with(".load-with")
+    };
+    if run.imported.is_some() || run.plan.resolved.iter().any(has_others) {
+        return false;
+    }
+
+    run.builds.iter().all(|build| {
+        let is_url = build.source.contains("://");
+        let engine = Engine::named(&build.engine);
+        !is_url && engine.is_some_and(|engine| engine.facts().stores_data)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use record::Build;
+
+    use super::*;
+
+    #[test]
+    fn the_median_of_two_sizes_is_their_mean() {
+        assert_eq!(median(vec![0.25, 0.75]), Some(0.5));
+        assert_eq!(median(vec![3.0, 0.5, 1.0]), Some(1.0));
+        assert_eq!(median(Vec::new()), None);
+    }
+
+    #[test]
+    fn longer_steps_are_no_advice_where_the_turns_of_a_repeat_explain_little() {
+        let row = |within| ComparedStep {
+            spread: Some(0.03),
+            error_within: Some(within),
+            ..ComparedStep::default()
+        };
+        let (mostly_starts, mostly_turns) = (row(0.01), row(0.025));
+        let unknown = ComparedStep { error_within: None, ..row(0.0) };
+
+        assert_eq!(longer_steps(&[&mostly_starts]), "; longer steps don't help");
+        assert_eq!(longer_steps(&[&mostly_turns, &unknown]), "; longer steps help as well");
+        assert_eq!(
+            longer_steps(&[&mostly_turns, &mostly_starts, &unknown]),
+            "; longer steps help as well in 2 of 3 comparisons: `--why STEP` says in which"
+        );
+    }
+
+    fn run_of(engine: &str, source: &str) -> Run {
+        let build = Build {
+            name: "b".into(),
+            engine: engine.into(),
+            version: "17.2".into(),
+            source: source.into(),
+            files: Vec::new(),
+            commit: None,
+        };
+        Run { builds: vec![build], ..Run::default() }
+    }
+
+    #[test]
+    fn where_repeats_would_not_help_counting_instructions_is_advised_if_the_engine_can_be_counted()
+    {
+        let advises = |run: &Run| useless(run, &Figures::default()).contains("--exact");
+        assert!(advises(&run_of("postgres", "/builds/postgres-17.2/root")));
+        assert!(advises(&run_of("sqlite", "bundled")));
+        assert!(!advises(&run_of("postgres", "postgresql://db.example/test")));
+        assert!(!advises(&run_of("null", "bundled")));
+
+        // A server with replicas cannot be counted.
+        let mut replicated = run_of("postgres", "/builds/postgres-17.2/root");
+        replicated.plan.resolved.push(ResolvedValue {
+            key: "config.postgres.base.replicas".into(),
+            value: "1".into(),
+            origin: "plan:3:1".into(),
+        });
+        assert!(!advises(&replicated));
+    }
 }

@@ -49,14 +49,36 @@ pub(super) fn others(board: &Board<'_>) -> Vec<Table> {
 fn tables_of(board: &Board<'_>, metric: &str) -> Vec<Table> {
     let grids = board.grids();
     let mut tables: Vec<Table> = grids.iter().map(|grid| table(board, metric, grid)).collect();
+
     // The note is about all tables, so the first one that is shown has it.
-    if let Some(first) = tables.iter_mut().find(|table| table.has_figures()) {
-        if metric == THROUGHPUT {
-            first.notes.extend(notes::not_begun(board));
+    let first = tables.iter_mut().find(|table| table.has_figures());
+    if let Some(first) = first.filter(|_| metric == THROUGHPUT) {
+        first.notes.extend(notes::not_begun(board));
+    }
+
+    // What is said of several tables alike is said once.
+    let mut said: Vec<String> = Vec::new();
+    for (table, grid) in tables.iter_mut().zip(&grids) {
+        let note = notes::more_repeats(board, &rows_of(board, metric, grid), said.is_empty());
+        if let Some(note) = note.filter(|note| !said.contains(note)) {
+            table.notes.push(note.clone());
+            said.push(note);
         }
-        first.notes.extend(notes::more_repeats(board, metric));
     }
     tables
+}
+
+/// Returns the comparisons of a table.
+fn rows_of<'a>(
+    board: &Board<'a>,
+    metric: &str,
+    grid: &Grid<'_, &RepeatedLine>,
+) -> Vec<&'a ComparedStep> {
+    let mut rows = Vec::new();
+    for step in &grid.steps {
+        rows.extend(grid.lines.iter().filter_map(|named| board.row(named.line, step.name, metric)));
+    }
+    rows
 }
 
 fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &RepeatedLine>) -> Table {
@@ -76,12 +98,8 @@ fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &RepeatedLine>) -> Tab
     let subject = metric::subject(grid.name.as_deref(), metric);
     table.title = format!("{subject} relative to {}", board.base);
 
-    let rows = grid.steps.iter().flat_map(|step| {
-        grid.lines.iter().filter_map(|named| board.row(named.line, step.name, metric))
-    });
-
     table.notes.extend(metric::meaning(metric));
-    table.notes.extend(notes::detectable(rows));
+    table.notes.extend(notes::detectable(rows_of(board, metric, grid).into_iter()));
     table.notes.extend(reasons.notes_in("[", "]"));
     table.explained()
 }

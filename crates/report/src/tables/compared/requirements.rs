@@ -1,6 +1,7 @@
 //! The requirements, each with its result for each target.
 
-use analysis::compare::{Compared, Interval, RequirementResult, RequirementVerdict};
+use analysis::compare::{Compared, Interval, Requirement, RequirementResult, RequirementVerdict};
+use words::Decimals;
 
 use crate::model::matrix::Keys;
 use crate::model::metric::{decimals, unit_of};
@@ -31,7 +32,7 @@ pub(crate) fn table(compared: &Compared) -> Table {
 
         let cells = vec![
             measured(result),
-            Cell::plain(unit_of(&result.requirement.metric)),
+            Cell::plain(measured_unit(&result.requirement)),
             Cell::plain(result.values.len().to_string()),
             verdict,
         ];
@@ -47,20 +48,41 @@ pub(crate) fn table(compared: &Compared) -> Table {
     table
 }
 
-/// Returns the mean with its interval: `4120 (4050-4190)`.
+/// Returns the mean with its interval, or that there is none.
 fn measured(result: &RequirementResult) -> Cell {
-    let Some(mean) = result.mean else {
-        return Cell::not_applicable();
+    match measured_text(result) {
+        Some(text) => Cell::plain(text),
+        None => Cell::not_applicable(),
+    }
+}
+
+/// Returns the unit in which a requirement's figures are shown: that of its bound.
+pub(crate) fn measured_unit(requirement: &Requirement) -> &str {
+    match &requirement.given_unit {
+        Some(unit) => &unit.name,
+        None => unit_of(&requirement.metric),
+    }
+}
+
+/// Returns the mean with its interval, in the unit of the bound: `4120 (4050-4190)`; `None` if nothing
+/// was measured.
+pub(crate) fn measured_text(result: &RequirementResult) -> Option<String> {
+    let Requirement { metric, given_unit, .. } = &result.requirement;
+    let (rule, size) = match given_unit {
+        Some(unit) => (Decimals::Rate, unit.size),
+        None => (decimals(metric), 1.0),
     };
-    let rule = decimals(&result.requirement.metric);
+
+    let mean = result.mean? / size;
     let Some(Interval { low, high, .. }) = result.interval else {
-        return Cell::plain(fixed(mean, rule.of([mean])));
+        return Some(fixed(mean, rule.of([mean])));
     };
 
     // The three have the same decimals, as many as the smallest needs.
-    let decimals = rule.of([mean, low]);
-    let [mean_text, low_text, high_text] = [mean, low, high].map(|value| fixed(value, decimals));
-    Cell::plain(format!("{mean_text} ({low_text}-{high_text})"))
+    let bounds = [mean, low / size, high / size];
+    let decimals = rule.of(bounds);
+    let [mean_text, low_text, high_text] = bounds.map(|value| fixed(value, decimals));
+    Some(format!("{mean_text} ({low_text}-{high_text})"))
 }
 
 fn tone(verdict: RequirementVerdict) -> Tone {

@@ -296,6 +296,24 @@ fn stalls_are_seconds_and_a_share_of_the_step() {
 }
 
 #[test]
+fn times_by_the_clock_of_a_library_that_was_frozen_are_not_those_of_the_step() {
+    let reported: Reported<'_> = &[
+        ("tree_bytes", 0.0, 0.0),
+        ("level_file_count.0", 0.0, 2.0),
+        ("level_compaction_seconds.0", 0.0, 9.0),
+        ("compaction_and_flush_seconds", 5.0, 18.5),
+        ("compaction_and_flush_cpu_seconds", 1.0, 2.25),
+        ("uptime_seconds", 480.0, 520.0),
+    ];
+    let mut step = load(1, reported);
+    step.counters_end = step.counters_after.clone();
+    check(&step, "c_wsecs 13.5, c_wsecs_settled 13.5, uptime 40");
+    step.turns = Some(8);
+    check(&step, "c_wsecs none, c_wsecs_settled none, c_csecs 1.25, uptime none");
+    assert_eq!(lsm(&step, &BTreeMap::new()).unwrap().levels[0].compaction_seconds, None);
+}
+
+#[test]
 fn the_shape_of_the_tree_is_known_at_both_ends() {
     let reported: Reported<'_> = &[
         ("tree_bytes", GB, 3.0 * GB),

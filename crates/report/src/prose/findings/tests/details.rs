@@ -206,7 +206,7 @@ fn work() -> Vec<Finding> {
         ..ChangedFunction::default()
     };
     let profiled = |name: &str, is_same| Some(ProfiledFunction { name: name.to_owned(), is_same });
-    let step = |function, profiled| StepWitnesses {
+    let step = |function, opposite, profiled| StepWitnesses {
         agreement: Agreement::Certain,
         step: "q100".to_owned(),
         change: 0.1667,
@@ -218,12 +218,14 @@ fn work() -> Vec<Finding> {
         interval: None,
         other_time: OtherTime::Either,
         function,
+        opposite,
         profiled,
     };
     let steps = [
-        step(None, None),
-        step(Some(function(10_001.0)), profiled("find", true)),
-        step(Some(function(-10_001.0)), profiled("sort", false)),
+        step(None, None, None),
+        step(Some(function(10_001.0)), None, profiled("find", true)),
+        step(Some(function(-10_001.0)), None, profiled("sort", false)),
+        step(Some(function(10_001.0)), Some(function(-7_000.0)), None),
     ];
     steps.map(|step| finding(Statement::Work(vec![step]), &[slower("q100")])).into()
 }
@@ -261,4 +263,46 @@ fn what_supports_a_cause_reads_like_this() {
         writeln!(page, "- {}", gap::sentence(&of_cost)).unwrap();
     }
     insta::assert_snapshot!(page);
+}
+
+#[test]
+fn background_cpu_that_changed_by_more_than_own_cpu_has_a_sentence() {
+    let case = CaseFacts { background_cpu_us: Some(pair(8.81, 1.44)), ..faster("q100") };
+    let text = Wording::of(&changed(part(FindingKind::Cpu, None), case)).text();
+    let expected = "Background CPU, of the engine's other threads, changed by more time per query than own CPU: 8.81 -> 1.44 us, 84% less.";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
+fn the_figures_that_a_title_names_follow_throughput_even_if_they_changed_little() {
+    let figure = |name: &str, unit: &str, value: f64, is_cause: bool| Evidence {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        base: Some(100.0),
+        value: Some(value),
+        ratio: Some(value / 100.0),
+        is_noise: false,
+        is_cause,
+    };
+    let evidence = [
+        figure("throughput", "/s", 110.0, false),
+        figure("waiting for a processor", "us/op", 60.0, false),
+        figure("response time, mean", "us", 90.0, true),
+        figure("response time, p99", "us", 80.0, true),
+        figure("own CPU", "us/op", 92.0, true),
+        figure("background CPU", "us/op", 20.0, true),
+    ];
+    let names: Vec<&str> =
+        by_importance(&evidence).into_iter().map(|shown| shown.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "throughput",
+            "response time, mean",
+            "own CPU",
+            "background CPU",
+            "waiting for a processor",
+            "response time, p99",
+        ]
+    );
 }

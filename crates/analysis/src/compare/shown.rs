@@ -1,0 +1,119 @@
+//! The changes that the comparisons of a family show, the largest of them by name.
+
+use std::fmt;
+
+use words::fixed;
+
+use super::ComparedStep;
+use super::metric::{has_verdict, metric_label};
+use super::typical::TurnMetric;
+use crate::order::sort_largest_first;
+
+/// The number of changes that are named.
+const NAMED: usize = 3;
+
+/// A ratio below this has three decimals.
+const SMALL_RATIO: f64 = 0.1;
+
+/// The steps of sizes per logarithm of a ratio: one is 0.1%.
+const SIZES_PER_LOGARITHM: f64 = 1000.0;
+
+/// The changes that a family shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct ShownChanges {
+    count: usize,
+    /// Those of metrics without a table of verdicts, whose readers could not find them.
+    named: Vec<NamedChange>,
+}
+
+/// A change by its name.
+#[derive(Clone, Debug, PartialEq)]
+struct NamedChange {
+    /// `rpq 1.30x in l.i0 of pg.b c8`.
+    text: String,
+    /// The size, which is equal for twice and half of a cost. It is rounded, so that changes of one
+    /// size stay in their order.
+    size: f64,
+}
+
+impl ShownChanges {
+    /// Counts a comparison that shows a change.
+    pub(super) fn add(&mut self, row: &ComparedStep) {
+        self.count += 1;
+        let has_table = has_verdict(&row.metric) || TurnMetric::named(&row.metric).is_some();
+        if let Some(ratio) = row.ratio.filter(|_| !has_table) {
+            let decimals = if ratio < SMALL_RATIO { 3 } else { 2 };
+            let text = format!(
+                "{} {}x in {} of {}",
+                metric_label(&row.metric),
+                fixed(ratio, decimals),
+                row.step,
+                row.cell.target_and_load()
+            );
+            let size = (SIZES_PER_LOGARITHM * ratio.ln().abs()).round();
+            self.named.push(NamedChange { text, size });
+        }
+    }
+}
+
+impl fmt::Display for ShownChanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count {
+            0 => f.write_str("none shows a change")?,
+            1 => f.write_str("1 shows a change")?,
+            count => write!(f, "{count} show a change")?,
+        }
+        if self.named.is_empty() {
+            return Ok(());
+        }
+
+        let mut largest = self.named.clone();
+        sort_largest_first(&mut largest, |change| change.size);
+        let mut texts: Vec<String> = largest.into_iter().map(|change| change.text).collect();
+        let more = texts.len().saturating_sub(NAMED);
+        texts.truncate(NAMED);
+        write!(f, " ({}", texts.join(", "))?;
+        if more > 0 {
+            write!(f, " and {more} more")?;
+        }
+        f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::CellKey;
+
+    use super::*;
+    use crate::compare::THROUGHPUT;
+
+    fn shown(rows: &[(&str, f64)]) -> String {
+        let mut changes = ShownChanges::default();
+        for (metric, ratio) in rows {
+            changes.add(&ComparedStep {
+                cell: CellKey::new("pg.b", None, 8, 0),
+                step: "scan".to_owned(),
+                metric: (*metric).to_owned(),
+                ratio: Some(*ratio),
+                ..ComparedStep::default()
+            });
+        }
+        changes.to_string()
+    }
+
+    #[test]
+    fn the_largest_changes_of_costs_are_named() {
+        assert_eq!(shown(&[]), "none shows a change");
+        assert_eq!(shown(&[("rpq", 1.3)]), "1 shows a change (rpq 1.30x in scan of pg.b c8)");
+        assert_eq!(
+            shown(&[("rpq", 1.3), ("wpi", 0.05), ("cpupq", 1.1), ("wkbpi", 2.0)]),
+            "4 show a change (wpi 0.050x in scan of pg.b c8, wkbpi 2.00x in scan of pg.b c8, rpq 1.30x in scan of \
+             pg.b c8 and 1 more)"
+        );
+    }
+
+    #[test]
+    fn changes_that_have_a_table_of_verdicts_are_only_counted() {
+        assert_eq!(shown(&[(THROUGHPUT, 0.8), ("typical_rate", 0.8)]), "2 show a change");
+    }
+}
