@@ -1,7 +1,7 @@
 /* The interface between Assay and a storage engine with keys and values, version 1.
  *
  * An adapter is a shared library that exports one function, assay_engine, which returns a table
- * of functions. Plans name the library: [build.mine] library = "libmine.so". Assay loads it into a
+ * of functions. Plans name the library: [build.mine] library = "./libmine.so". Assay loads it into a
  * process of its own, for one database. `assay conform libmine.so` tests it.
  *
  * Rules that hold for all functions:

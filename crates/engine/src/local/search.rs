@@ -33,20 +33,20 @@ pub(crate) struct Search<V> {
 impl<V: std::fmt::Display> Search<V> {
     /// Returns the server's program of a build. A build is one of these:
     ///
-    /// * a directory that contains the program, itself or in one of [`Self::directories`];
+    /// * a directory, with a slash in its path, that contains the program, itself or in one of
+    ///   [`Self::directories`];
     /// * `distribution`, `debian` or `system`, the newest version of the system's packages, or else
     ///   on PATH;
     /// * a version of those, in full or its beginning.
     pub(crate) fn program(&self, build: &str) -> Result<PathBuf, SetupError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let directory = Path::new(build);
         let is_number = |byte: u8| byte.is_ascii_digit() || byte == b'.';
 
         if DISTRIBUTION.contains(&build) {
             return self.newest(build, &path, |_| true);
         }
 
-        if !build.is_empty() && build.bytes().all(is_number) && !directory.is_dir() {
+        if !build.is_empty() && build.bytes().all(is_number) {
             return self.newest(build, &path, |numbers| is_version(build, numbers));
         }
 
@@ -58,6 +58,18 @@ impl<V: std::fmt::Display> Search<V> {
                 self.programs.join("` or `bin/")
             ),
         };
+        // In a shared working directory, another user could make a directory of this name.
+        if !build.contains('/') {
+            return Err(SetupError::Build {
+                build: build.to_string(),
+                what: "no downloaded build has this name".to_string(),
+                help: format!(
+                    "write `./{build}` for a directory in the working directory; `assay builds` lists the builds on this machine"
+                ),
+            });
+        }
+
+        let directory = Path::new(build);
         if !directory.is_dir() {
             return Err(missing(format!("the directory `{build}` does not exist")));
         }
@@ -226,6 +238,9 @@ mod tests {
             (empty.path().to_str().unwrap(), "contains `served`"),
             ("/nowhere/at/all", "`/nowhere/at/all`"),
             ("999.9", "none is installed"),
+            // The working directory of a test is that of its crate.
+            ("src", "no downloaded build has this name"),
+            ("./src", "contains `served`"),
         ] {
             let error = search.program(build).unwrap_err();
             assert!(matches!(error, SetupError::Build { .. }), "{error}");

@@ -23,7 +23,7 @@ pub struct Installed {
 
 impl Installed {
     /// Finds a build of a plan: in the store by name, spec or version. Otherwise the engine takes
-    /// the text as a directory or as the distribution's build.
+    /// the text as a path or as the distribution's build.
     pub fn of(build: &Build) -> anyhow::Result<Self> {
         let text = source_text(build).context("the plan's build is not an installed one")?;
         let stored = stored(build.engine, text)?;
@@ -42,15 +42,23 @@ impl Installed {
     /// Returns the path of the library of `engine`. The build may also be a directory that has one.
     ///
     /// # Errors
-    /// The directory has none.
+    /// The directory has none, or the text is the name of a build that was not found.
     pub fn library(&self, engine: Engine) -> anyhow::Result<PathBuf> {
+        if !is_path(&self.place) {
+            return Err(no_build_named(&self.place).into());
+        }
+
         let place = Path::new(&self.place);
         if !place.is_dir() {
             return Ok(place.to_owned());
         }
 
+        // The root of a system has a home directory of this name.
         let files = place.join(FILES_OF_BUILD);
-        library_in(engine, if files.is_dir() { &files } else { place })
+        if files.is_dir() && builds::find_library(engine.name(), place).is_none() {
+            return library_in(engine, &files);
+        }
+        library_in(engine, place)
     }
 
     /// Returns the commit that the build was made from, if Assay made it.
@@ -83,6 +91,17 @@ impl Installed {
 
 /// The directory of a downloaded build that has its files.
 const FILES_OF_BUILD: &str = "root";
+
+/// Returns the error that a name without a slash is that of no build.
+fn no_build_named(name: &str) -> UsageError {
+    UsageError::new(
+        format!("no downloaded build is called `{name}`"),
+        Some(format!(
+            "write `./{name}` for a file or directory in the working directory; `assay builds` lists the builds on this \
+             machine"
+        )),
+    )
+}
 
 /// Returns the path of the shared library of `engine` in a directory.
 ///
@@ -130,7 +149,7 @@ fn spec_of(engine: Engine, text: &str) -> Option<String> {
 
     let is_version = text.starts_with(|first: char| first.is_ascii_digit())
         && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    if !is_version || Path::new(text).exists() || engine.facts().home == EngineHome::Server {
+    if !is_version || engine.facts().home == EngineHome::Server {
         return None;
     }
 
@@ -220,16 +239,20 @@ fn source_text(build: &Build) -> Option<&str> {
 fn stored(engine: Engine, text: &str) -> anyhow::Result<Option<builds::Build>> {
     // A user without a directory for builds has no builds.
     match Store::of_user() {
-        Ok(store) if Path::new(text).components().count() == 1 || is_spec(text) => {
-            store.find(engine.name(), text)
-        }
+        Ok(store) if !is_path(text) => store.find(engine.name(), text),
         _ => Ok(None),
     }
 }
 
-/// Returns true if `text` is a spec of `assay fetch` and not a path that exists.
+/// Returns true if `text` is a spec of `assay fetch`.
 fn is_spec(text: &str) -> bool {
-    !Path::new(text).exists() && Spec::parse(text).is_ok()
+    Spec::parse(text).is_ok()
+}
+
+/// Returns true if `text` is a path, and not a name, a version or a spec. These never name files: in
+/// a shared working directory, another user could make a file with such a name.
+fn is_path(text: &str) -> bool {
+    text.contains('/') && !is_spec(text)
 }
 
 fn file_hash(path: &Path) -> anyhow::Result<FileHash> {
@@ -264,5 +287,39 @@ mod tests {
         fs_err::create_dir(folder.path().join("root")).unwrap();
         fs_err::os::unix::fs::symlink(std::env::current_exe().unwrap(), &library).unwrap();
         assert_eq!(installed.library(Engine::RocksDb).unwrap(), library);
+    }
+
+    #[test]
+    fn a_home_directory_in_the_root_of_a_system_hides_no_library() {
+        let folder = tempfile::tempdir().unwrap();
+        let library = folder.path().join("lib/libsqlite3.so.0");
+        fs_err::create_dir(folder.path().join("root")).unwrap();
+        fs_err::create_dir(folder.path().join("lib")).unwrap();
+        fs_err::os::unix::fs::symlink(std::env::current_exe().unwrap(), &library).unwrap();
+
+        let installed = Installed { place: folder.path().display().to_string(), stored: None };
+        assert_eq!(installed.library(Engine::Sqlite).unwrap(), library);
+    }
+
+    #[test]
+    fn a_name_is_no_file_of_the_working_directory() {
+        let error_of = |place: &str| {
+            let installed = Installed { place: place.to_owned(), stored: None };
+            installed.library(Engine::RocksDb).unwrap_err().to_string()
+        };
+
+        // The working directory of a test is that of its crate.
+        assert_eq!(error_of("src"), "no downloaded build is called `src`");
+        assert_eq!(error_of("./src"), "`./src` has no shared library of RocksDB");
+    }
+
+    #[test]
+    fn a_path_has_a_slash_and_is_no_spec() {
+        for path in ["./10.3", "/opt/librocksdb.so", "adapters/liblmdb-assay.so"] {
+            assert!(is_path(path), "{path}");
+        }
+        for name in ["10.3", "rocksdb-10.3", "rocksdb@10.3", "debian:sid/mysql-server-core"] {
+            assert!(!is_path(name), "{name}");
+        }
     }
 }

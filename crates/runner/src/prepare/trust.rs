@@ -3,7 +3,7 @@
 //! to change either.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fs_err::symlink_metadata;
 use plan::{BuildSource, Plan};
@@ -67,19 +67,31 @@ fn refuse_foreign_builds(plan: &Plan) -> anyhow::Result<()> {
 
         // A build that cannot be found is told with its place in the plan later.
         let Ok(installed) = Installed::of(build) else { continue };
-        let Ok(path) = fs_err::canonicalize(&installed.place) else { continue };
 
-        let mut checked = refuse_foreign_parents(&path);
-        if checked.is_ok() {
-            checked = refuse_foreign_tree(&path, |_| true);
-        }
-        if let Err(what) = checked {
-            let message = format!("won't run the build `{}`: {what}", build.name);
-            return Err(UsageError::new(message, Some(HELP.into())).into());
+        // A directory's library may be a link out of it.
+        let mut used = vec![PathBuf::from(&installed.place)];
+        used.extend(installed.library(build.engine));
+
+        for path in used {
+            if let Err(what) = refuse_foreign_file(&path) {
+                let message = format!("won't run the build `{}`: {what}", build.name);
+                return Err(UsageError::new(message, Some(HELP.into())).into());
+            }
         }
     }
 
     Ok(())
+}
+
+/// Checks the file or folder that a path leads to, and the folders around it. What does not exist is
+/// not refused.
+fn refuse_foreign_file(path: &Path) -> Result<(), String> {
+    let Ok(resolved) = fs_err::canonicalize(path) else {
+        return Ok(());
+    };
+
+    refuse_foreign_parents(&resolved)?;
+    refuse_foreign_tree(&resolved, |_| true)
 }
 
 /// Returns a key of a recorded plan by which its text names commands, statements or libraries;
@@ -163,6 +175,7 @@ fn refuse_foreign(path: &Path) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
@@ -184,6 +197,27 @@ mod tests {
             assert!(refusal(path, 0o757).contains("other users can write to"));
             assert!(refuse_foreign_tree(folder.path(), |_| true).is_err());
             assert_eq!(refusal(path, 0o755), "");
+        }
+    }
+
+    #[test]
+    fn a_library_that_others_can_exchange_is_refused_behind_a_link_too() {
+        let (build, shared) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let library = shared.path().join("librocksdb.so");
+        // Any file that begins like a program serves.
+        let mut header = Vec::new();
+        let program = fs_err::File::open("/proc/self/exe").unwrap();
+        program.take(4096).read_to_end(&mut header).unwrap();
+        fs_err::write(&library, header).unwrap();
+        fs_err::os::unix::fs::symlink(&library, build.path().join("librocksdb.so")).unwrap();
+        let text = format!("[workload.kv]\n[build.own]\nrocksdb = '{}'\n", build.path().display());
+        let Ok((plan, _)) = plan::parse("plan.toml", &text, &[]) else {
+            panic!("the plan has errors");
+        };
+
+        for (mode, is_refused) in [(0o755, false), (0o757, true)] {
+            fs_err::set_permissions(&library, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(refuse_recorded_plan(&plan).is_err(), is_refused, "{mode:o}");
         }
     }
 
