@@ -1,33 +1,55 @@
 //! Says what is damaged in the records of runs.
 
-use analysis::figures::Figures;
+use std::path::Path;
+
+use analysis::figures::{Figures, Row};
+use words::shell_quoted;
 
 use crate::exit::Exit;
 use crate::output::eprint_line;
 
-/// Prints what is damaged in a record and what to do about it, and returns the exit code: the
-/// undamaged figures are shown anyway.
-pub fn exit_of_reading(figures: &Figures) -> Exit {
+/// Prints what is damaged in the records of runs with these directories and what to do about it, and
+/// returns the exit code: the undamaged figures are shown anyway.
+pub fn exit_of_reading(figures: &Figures, directories: &[impl AsRef<Path>]) -> Exit {
     if !say_damages(figures) {
         return Exit::Ok;
     }
-    eprint_line!("help: {}", damage_help(figures));
+    say_help_for_damage(figures, directories);
     Exit::Failed
 }
 
-/// Returns what to do about damage in the record of these figures. In turns, a damaged cell that is
+/// Returns what to do about damage in the records of these figures. In turns, a damaged cell that is
 /// measured again has no other to be compared with.
-fn damage_help(figures: &Figures) -> String {
-    if figures.rows.iter().all(|row| row.turns.is_none()) {
+fn damage_help(figures: &Figures, directories: &[impl AsRef<Path>]) -> String {
+    let Some(damaged) = damaged_row(figures) else {
+        return record::DAMAGE_HELP.to_owned();
+    };
+    let Some(directory) = directories.get(damaged.run) else {
+        return record::DAMAGE_HELP.to_owned();
+    };
+
+    let mut is_in_turns = false;
+    let mut repeat_count = damaged.cell.repeat;
+    for row in figures.rows.iter().filter(|row| row.run == damaged.run) {
+        is_in_turns |= row.turns.is_some();
+        repeat_count = repeat_count.max(row.cell.repeat);
+    }
+    if !is_in_turns {
         return record::DAMAGE_HELP.to_owned();
     }
 
-    let repeat_count = figures.rows.iter().map(|row| row.cell.repeat).max().unwrap_or(0);
     format!(
-        "copy the run directory again from where it was measured, or add a repeat with `assay run --resume RUN --repeats {}`: \
+        "copy the run directory again from where it was measured, or add a repeat with `assay run --resume {} --repeats {}`: \
          the damaged cell is measured alone then, not in turns, so it is not compared",
+        shell_quoted(&directory.as_ref().display().to_string()),
         repeat_count + 1
     )
+}
+
+/// Returns the first step that is damaged or lost; `None` if the damage is not in a step.
+fn damaged_row(figures: &Figures) -> Option<&Row> {
+    let mut rows = figures.rows.iter().chain(&figures.missing);
+    rows.find(|row| row.reasons.iter().any(|reason| figures.damages.contains(reason)))
 }
 
 /// Prints what is damaged in a record. Returns whether anything is.
@@ -38,9 +60,10 @@ pub fn say_damages(figures: &Figures) -> bool {
     !figures.damages.is_empty()
 }
 
-/// Prints what to do about damage, after the errors that name each damaged part.
-pub fn say_help_for_damage() {
-    eprint_line!("help: {}", record::DAMAGE_HELP);
+/// Prints what to do about damage in the records of runs with these directories, after the errors
+/// that name each damaged part.
+pub fn say_help_for_damage(figures: &Figures, directories: &[impl AsRef<Path>]) {
+    eprint_line!("help: {}", damage_help(figures, directories));
 }
 
 #[cfg(test)]
@@ -50,18 +73,26 @@ mod tests {
 
     use super::*;
 
+    const DAMAGE: &str = "intervals.parquet is gone";
+
     #[test]
-    fn damage_in_turns_is_made_up_for_by_another_repeat() {
-        let row = |repeat, turns| Row {
+    fn damage_in_turns_is_made_up_for_by_another_repeat_of_its_run() {
+        let row = |run, repeat, turns| Row {
+            run,
             cell: CellKey::new("pg.a", None, 1, repeat),
             turns,
             ..Row::default()
         };
-        let help = |turns| {
-            let rows = vec![row(1, None), row(3, turns)];
-            damage_help(&Figures { rows, ..Figures::default() })
+        let help = |old_turns, new_turns| {
+            let mut rows = vec![row(0, 12, old_turns), row(1, 1, None), row(1, 3, new_turns)];
+            rows[1].reasons = vec![DAMAGE.to_owned()];
+            let damages = vec![DAMAGE.to_owned()];
+            damage_help(&Figures { rows, damages, ..Figures::default() }, &["old", "my new"])
         };
-        assert_eq!(help(None), record::DAMAGE_HELP);
-        assert!(help(Some(7)).contains("`assay run --resume RUN --repeats 4`"));
+
+        assert_eq!(help(None, None), record::DAMAGE_HELP);
+        assert_eq!(help(Some(7), None), record::DAMAGE_HELP);
+        let of_turns = help(None, Some(7));
+        assert!(of_turns.contains("`assay run --resume 'my new' --repeats 4`"), "{of_turns}");
     }
 }

@@ -116,8 +116,8 @@ fn outlook(judged: &JudgedRepeat<'_>) -> String {
         ),
         NextRepeat::NoTime => {
             format!(
-                "the time is up, with {rest}; `{}` continues; verdicts on what was measured so far may show more of \
-                 throughput, and do not count typical rates",
+                "the time is up, with {rest}; `{}` continues; `assay compare RUN` may give more throughput verdicts on \
+                 what was measured so far; it does not use typical rates to decide",
                 judged.resume_command
             )
         }
@@ -174,8 +174,8 @@ mod tests {
         let ended = after_repeat(&comparisons, 5, NextRepeat::NoTime);
         assert!(ended.ends_with(
             "after repeat 5: the time is up, with 2 of 6 comparisons open; the rest would take about 4 min; \
-             `assay run --resume results/a` continues; verdicts on what was measured so far may show more of \
-             throughput, and do not count typical rates"
+             `assay run --resume results/a` continues; `assay compare RUN` may give more throughput verdicts on \
+             what was measured so far; it does not use typical rates to decide"
         ));
     }
 

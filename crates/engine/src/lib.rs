@@ -77,6 +77,7 @@ pub use libraries::{custom, null, rocksdb, sqlite};
 pub use local::log::{LogParser, events as log_events, tail as log_tail};
 pub use local::server::{Origin, Server};
 pub use local::start_options::{ForReplicas, StartOptions, StoppedDatabase, Wrapper};
+pub use net::address::connection_help;
 pub use net::network::{Certificate, Network, Port};
 pub use safety::copying::{
     Copied, CopyOptions, DatabaseFile, Owner, copy_database, for_each_file, list_database,

@@ -11,7 +11,7 @@
 //! Random, Secret, parse_cpus, counted ...    what both halves compute in the same way
 //! ```
 //!
-//! The crate does no I/O, and depends only on serde's derives.
+//! The crate does no I/O, and depends only on serde's derives and strsim.
 //!
 //! ```
 //! use words::{Metric, counted, fixed, redact};
@@ -39,6 +39,7 @@ mod measurement;
 mod merge_operator;
 pub mod metric;
 mod named_enum;
+mod nearest;
 mod number;
 mod operation;
 mod placement;
@@ -68,6 +69,7 @@ pub use measurement::{
 pub use merge_operator::MergeOperator;
 pub use metric::{Better, Decimals, METRICS, Metric, OPERATION_TIMES};
 pub use named_enum::IndexStatements;
+pub use nearest::nearest;
 pub use number::{fixed, grouped, size_text};
 pub use operation::{OpChart, OpEffect, OpFacts, OpKind, OpRole, plural_of};
 pub use placement::{Placement, ProcessorPair, Processors};

@@ -29,11 +29,12 @@ pub fn grouped(text: &str) -> String {
 /// Writes a size on a disk in MB or GB.
 pub fn size_text(bytes: u64) -> String {
     let gigabytes = bytes as f64 / 1e9;
-    if gigabytes < 1.0 {
+    // The limits are those of rounded sizes.
+    if gigabytes < 0.9995 {
         format!("{:.0} MB", gigabytes * 1e3)
     } else {
         // A decimal of an estimate says nothing beside three digits.
-        let decimals = usize::from(gigabytes < 100.0);
+        let decimals = usize::from(gigabytes < 99.95);
         format!("{} GB", fixed(gigabytes, decimals))
     }
 }
@@ -61,8 +62,10 @@ mod tests {
     fn a_large_size_has_no_decimal() {
         for (bytes, text) in [
             (213_400_000, "213 MB"),
+            (999_700_000, "1.0 GB"),
             (2_700_000_000, "2.7 GB"),
             (99_900_000_000, "99.9 GB"),
+            (99_960_000_000, "100 GB"),
             (900_000_000_000, "900 GB"),
             (1_659_000_000_000, "1,659 GB"),
         ] {

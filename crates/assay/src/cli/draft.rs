@@ -20,8 +20,8 @@ Examples:
   assay versus sqlite --config 'synchronous=full cache_size=-1000'
   assay versus --aa postgres@17.2
 
-The first target is the base. With one build and one `--config`, the base is the build without it; with several builds, all \
-have it. By the plan's defaults, which `--dry-run` prints, commits don't wait for the disk: PostgreSQL has \
+The first target is the base. With one build and one `--config`, the base is the build without it; with several builds, \
+it applies to all. By the plan's defaults, which `--dry-run` prints, commits don't wait for the disk: PostgreSQL has \
 `synchronous_commit=off`. The plan is saved in the results directory: edit it and run it again with `assay run`.")]
 pub struct VersusArgs {
     /// A version to fetch (`postgres@17.2`), a build listed by `assay builds`, or an engine:

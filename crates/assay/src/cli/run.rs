@@ -74,11 +74,13 @@ pub struct RunArgs {
     pub profile: bool,
     #[command(flatten)]
     pub exact: ExactArg,
-    /// Also measures the other cells of a target that failed before its first step was complete,
-    /// which are left out by default. Begins a run even if its databases need more than twice the
-    /// free space
+    /// Also measures the other cells of a target that failed before its first step was complete.
+    /// By default, they are left out
     #[arg(long)]
     pub keep_going: bool,
+    /// Begins a run that is refused because what it loads needs more than four times the free space
+    #[arg(long)]
+    pub ignore_space: bool,
     /// Begins cells with copies of databases in DIR that earlier cells loaded, and keeps new ones
     /// there, as `--set reuse=true` does in the default directory. `assay databases` lists them
     #[arg(long, value_name = "DIR")]
@@ -159,6 +161,7 @@ impl RunArgs {
             is_profiled: self.profile,
             exact: self.exact.request,
             keeps_going: self.keep_going,
+            ignores_space: self.ignore_space,
             reuse: self.reuse.clone(),
             ..self.place.request()
         }

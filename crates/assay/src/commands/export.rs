@@ -9,7 +9,12 @@ mod profiles;
 mod tables;
 mod verdicts;
 
+use std::path::Path;
+
+use analysis::figures::Series;
+use inquiry::reading;
 use inquiry::selection::Selection;
+use record::RunDir;
 use report::{Form, ProfileForm};
 use runner::failure::UsageError;
 
@@ -74,6 +79,11 @@ fn exit_of(selection: &Selection) -> Exit {
     if !selection.saw_damage() {
         return Exit::Ok;
     }
-    say_help_for_damage();
+
+    // The rows are not kept, and figures that cannot be read have no help of their own.
+    let read = reading::figures(&selection.directories, |row| row.series = Series::default());
+    let (figures, _) = read.unwrap_or_default();
+    let directories: Vec<&Path> = selection.directories.iter().map(RunDir::path).collect();
+    say_help_for_damage(&figures, &directories);
     Exit::Failed
 }

@@ -52,7 +52,8 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
         write_plots(&first.run, &figures, files, folder)?;
     }
 
-    Ok(exit_of_reading(&figures))
+    let paths: Vec<&Path> = directories.iter().map(RunDir::path).collect();
+    Ok(exit_of_reading(&figures, &paths))
 }
 
 /// Writes each plot of a report to a file.

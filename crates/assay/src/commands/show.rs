@@ -51,7 +51,7 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
             .into());
         }
         Format::Table | Format::Markdown if has_names => {
-            named_tables(&directory, &run, &figures, args, style)?
+            named_tables(&directory, &run, &figures, &all_figures, args, style)?
         }
         // Verdicts rest on all steps, whichever are shown.
         Format::Table if args.summary => {
@@ -67,14 +67,15 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     };
 
     print(&text)?;
-    Ok(exit_of_reading(&figures))
+    Ok(exit_of_reading(&all_figures, &[directory.path()]))
 }
 
-/// Formats the tables with the names of the arguments.
+/// Formats the tables with the names of the arguments. `figures` has only the chosen steps.
 fn named_tables(
     directory: &RunDir,
     run: &Run,
     figures: &Figures,
+    all_figures: &Figures,
     args: &ShowArgs,
     style: TableStyle,
 ) -> anyhow::Result<String> {
@@ -96,7 +97,7 @@ fn named_tables(
         match report::tables_named(run, figures, &names, style) {
             Ok(tables) => text += &tables,
             Err((unknown, known)) => {
-                let of_other_steps = no_table_of_steps(directory, run, &args.steps, &unknown)?;
+                let of_other_steps = no_table_of_steps(run, all_figures, &args.steps, &unknown);
                 return Err(of_other_steps.unwrap_or_else(|| no_table(&unknown, known)).into());
             }
         }
@@ -114,26 +115,19 @@ fn no_table(unknown: &str, mut known: Vec<String>) -> UsageError {
 
 /// Returns the error that the chosen steps lack a table that other steps of the run have; `None` if
 /// no step has it.
-///
-/// # Errors
-/// The record cannot be read.
 fn no_table_of_steps(
-    directory: &RunDir,
     run: &Run,
+    all_figures: &Figures,
     chosen: &[String],
     name: &str,
-) -> anyhow::Result<Option<UsageError>> {
+) -> Option<UsageError> {
     if chosen.is_empty() {
-        return Ok(None);
+        return None;
     }
 
-    // The figures at hand have only the chosen steps. Which tables there are does not depend on
-    // seconds.
-    let (all, _) =
-        figures(std::slice::from_ref(directory), |row| drop(std::mem::take(&mut row.series)))?;
-    let steps = report::steps_with_table(run, &all, name);
+    let steps = report::steps_with_table(run, all_figures, name);
     if steps.is_empty() {
-        return Ok(None);
+        return None;
     }
 
     let message = match chosen {
@@ -141,5 +135,5 @@ fn no_table_of_steps(
         _ => format!("the chosen steps have no table `{name}`"),
     };
     let help = format!("`{name}` is a table of the steps `{}`", steps.join("`, `"));
-    Ok(Some(UsageError::new(message, Some(help))))
+    Some(UsageError::new(message, Some(help)))
 }

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use plan::Reuse;
 use plan::draft::{Draft, DraftBuild, DraftConfig, DraftExact, DraftWorkload};
-use runner::failure::UsageError;
-use runner::prepare::drafts::{self, NamedBuilds, SavedPlan};
+use runner::prepare::drafts::{self, NamedBuilds};
 use runner::prepare::target_builds::find_all;
 use runner::{PlanRequest, RunRequest};
 
@@ -39,29 +38,17 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     }
 
-    let saved = drafts::save(&args.place.results, &stem(&draft), text_at)?;
+    let path = drafts::save(&args.place.results, &stem(&draft), text_at)?;
     if !args.place.quiet {
-        tell_of_plan(args, &saved.path);
+        tell_of_plan(args, &path);
     }
 
     let request = RunRequest {
-        plan: PlanRequest { plan: Some(saved.path.clone()), sets: args.sets.clone() },
+        plan: PlanRequest { plan: Some(path), sets: args.sets.clone() },
         reuse: args.reuse.clone(),
         ..args.place.request()
     };
-    let result = run(&request, &args.place);
-    if let Err(error) = &result {
-        remove_if_useless(&saved, error);
-    }
-    result
-}
-
-/// Removes a new plan that was refused before its run began, unless the error shows its lines.
-fn remove_if_useless(saved: &SavedPlan, error: &anyhow::Error) {
-    if saved.is_new && error.downcast_ref::<UsageError>().is_some() {
-        // A plan that stays does no harm.
-        let _ = fs_err::remove_file(&saved.path);
-    }
+    run(&request, &args.place)
 }
 
 /// Finds the builds of the targets, and downloads those that are missing, except for a dry run.
@@ -143,24 +130,4 @@ fn command_line() -> String {
     }
 
     line
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_new_plan_whose_run_was_refused_is_removed() {
-        let results = tempfile::tempdir().unwrap();
-        let in_use = anyhow::Error::from(UsageError::new("the directory is in use", None));
-        let is_left = |is_new: bool, error: &anyhow::Error| {
-            let saved = SavedPlan { path: results.path().join("versus.toml"), is_new };
-            fs_err::write(&saved.path, "seed = 1").unwrap();
-            remove_if_useless(&saved, error);
-            saved.path.exists()
-        };
-        assert!(!is_left(true, &in_use));
-        assert!(is_left(false, &in_use));
-        assert!(is_left(true, &anyhow::Error::msg("the disk is full")));
-    }
 }

@@ -14,7 +14,7 @@ fn a_plan_for_which_the_disk_is_too_small_is_no_success() {
 
     // A run of far too much does not begin.
     place.assay(&["run", "plan.toml", "--set", "clients=[100]"]).expect_code(2).expect_in_stderr(
-        &["the databases need about ", "`--data DIR`", "`assay run --keep-going`"],
+        &["what the plan loads needs about ", "`--data DIR`", "`assay run --ignore-space`"],
     );
 }
 

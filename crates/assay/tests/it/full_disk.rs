@@ -75,7 +75,7 @@ fn the_data_disk_fills_up(target: &str, engine: &str, mebibytes: u32, words: &[&
         return;
     };
 
-    let mut running = place.spawn_run(&plan(engine), &["--data", "disk/data", "--keep-going"]);
+    let mut running = place.spawn_run(&plan(engine), &["--data", "disk/data", "--ignore-space"]);
     place.wait_for_step(&mut running, "03-l.i1");
     disk.fill();
 
@@ -130,7 +130,7 @@ fn the_results_disk_fills_up(target: &str, engine: &str) {
     };
 
     let mut running =
-        place.spawn_run(&plan(engine), &["--results", "disk/results", "--keep-going"]);
+        place.spawn_run(&plan(engine), &["--results", "disk/results", "--ignore-space"]);
     let results = disk.path.join("results");
     place.wait_for_step_in(&results, &mut running, "03-l.i1");
 

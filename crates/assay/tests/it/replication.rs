@@ -303,7 +303,7 @@ fn commits_that_wait_for_a_lost_replica_fail_the_step() {
     {
         let place = Place::new();
         let plan = plan.replace("set = {", "set = { synchronous_standby_names = \"*\",");
-        let mut running = place.spawn_run(&plan, &["--keep-going"]);
+        let mut running = place.spawn_run(&plan, &["--ignore-space"]);
         place.wait_for_step(&mut running, step);
         send(place.server("pg.base/replica_1"), Signal::KILL);
         running

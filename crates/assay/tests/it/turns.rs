@@ -28,6 +28,8 @@ fn plan(lines: &str, builds: &str) -> String {
 /// The work of a target in a step.
 struct StepOfTarget {
     started_unix_ns: u64,
+    /// The start in the header of the latency log, in seconds with three decimals.
+    log_started_unix_s: String,
     turns: Vec<TurnRow>,
     /// The operations that the step counted, by kind.
     counted: BTreeMap<String, u64>,
@@ -46,6 +48,7 @@ fn turns_of(run: &Path, repeat: u32) -> BTreeMap<String, TurnsOfStep> {
             let counted = step.step().ops.iter().map(|(kind, ops)| (kind.clone(), ops.ok));
             let of_target = StepOfTarget {
                 started_unix_ns: step.step().started_unix_ns,
+                log_started_unix_s: log_start(step.path()),
                 turns: step.turns().unwrap(),
                 counted: counted.collect(),
             };
@@ -55,6 +58,13 @@ fn turns_of(run: &Path, repeat: u32) -> BTreeMap<String, TurnsOfStep> {
     }
 
     steps
+}
+
+/// Returns the start in the header of a step's latency log.
+fn log_start(step: &Path) -> String {
+    let log = fs_err::read_to_string(step.join("latency.hlog")).unwrap();
+    let (_, after_name) = log.split_once("#[StartTime: ").unwrap();
+    after_name.split(' ').next().unwrap().to_owned()
 }
 
 /// Checks what holds for the turns of all engines.
@@ -91,8 +101,14 @@ fn check_turns(run: &Path, repeat: u32, targets: usize) {
     }
 }
 
-/// Checks that a target's step starts with its first turn, not when it is ready.
+/// Checks that a target's step starts with its first turn, not when it is ready, in its log as well.
 fn check_starts(step: &str, of_targets: &TurnsOfStep) {
+    for of_target in of_targets.values() {
+        let log_started_s: f64 = of_target.log_started_unix_s.parse().unwrap();
+        let difference_s = log_started_s - of_target.started_unix_ns as f64 / 1e9;
+        assert!(difference_s.abs() < 0.0011, "{step}: {difference_s} s");
+    }
+
     let mut in_order: Vec<&StepOfTarget> = of_targets.values().collect();
     in_order.sort_by_key(|of_target| of_target.turns[0].number);
     for two in in_order.windows(2) {

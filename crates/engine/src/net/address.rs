@@ -16,8 +16,18 @@ use crate::safety::user;
 /// The default limit for the time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The codes of servers that refuse more connections: of PostgreSQL, and of MySQL and MariaDB.
+const TOO_MANY_CODES: [&str; 3] = ["53300", "1040", "1203"];
+
 /// The remedy when a server refuses more connections.
-pub(crate) const TOO_MANY: &str = "raise the server's `max_connections`, or use fewer clients";
+const TOO_MANY: &str = "raise the server's `max_connections`, or use fewer clients";
+
+/// Returns the remedy for an error with this code if the server refused more connections.
+pub fn connection_help(code: &str) -> Option<String> {
+    TOO_MANY_CODES.contains(&code).then(|| {
+        format!("{TOO_MANY}; a config without that option allows as many as the clients need")
+    })
+}
 
 /// The URL scheme of a kind of server.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,7 +50,7 @@ pub struct Scheme {
     pub usage: &'static str,
     /// The setting for the addresses on which the server listens.
     pub listen_setting: &'static str,
-    /// The remedies when the server refuses, by error code.
+    /// The remedies when the server refuses, by error code; [`connection_help`] knows others.
     pub help: &'static [(&'static str, &'static str)],
 }
 
@@ -206,10 +216,13 @@ impl Address {
 
     /// Returns the remedy for a failed connection.
     pub(crate) fn help(&self, error: &Error) -> Option<String> {
-        let code = error.code.as_deref();
-        let known = self.scheme.help.iter().find(|(known, _)| Some(*known) == code);
+        let code = error.code.as_deref().unwrap_or_default();
+        let known = self.scheme.help.iter().find(|(known, _)| *known == code);
         if let Some((_, help)) = known {
             return Some(help.replace("{database}", &self.database));
+        }
+        if TOO_MANY_CODES.contains(&code) {
+            return Some(TOO_MANY.into());
         }
 
         if error.class == ErrorClass::Refused && matches!(self.ssl_root, Some(Roots::Pem(_))) {

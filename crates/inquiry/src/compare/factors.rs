@@ -137,25 +137,29 @@ fn which_are_wanted(known: &Factors, names: &[String]) -> Result<Vec<bool>, Usag
 /// Returns the indexes of the factors that a name means: of each engine the one that has it, else the
 /// only one that has it without the section of the option.
 fn named(known: &Factors, name: &str) -> Result<Vec<usize>, UsageError> {
-    let all: Vec<(usize, &Factor)> = known.factors.iter().enumerate().collect();
-    let mut found = all.clone();
-    if ![ALL, DESIGN].contains(&name) {
-        found.retain(|(_, factor)| factor.is_named(name));
+    let all: Vec<usize> = (0..known.factors.len()).collect();
+    if [ALL, DESIGN].contains(&name) && !all.is_empty() {
+        return Ok(all);
     }
 
-    if found.is_empty() {
-        found = all;
-        found.retain(|(_, factor)| factor.has_short_name(name));
-        let engines = analysis::distinct(found.iter().map(|(_, factor)| &factor.engine));
-        if engines.len() < found.len() {
-            return Err(ambiguous(name, &found));
-        }
+    let mut exact = all.clone();
+    exact.retain(|index| known.factors[*index].is_named(name));
+    if !exact.is_empty() {
+        return Ok(exact);
     }
 
-    if found.is_empty() {
+    let mut short = all;
+    short.retain(|index| known.factors[*index].has_short_name(name));
+    if short.is_empty() {
         return Err(unknown(known, name));
     }
-    Ok(found.into_iter().map(|(index, _)| index).collect())
+
+    let factors: Vec<&Factor> = short.iter().map(|index| &known.factors[*index]).collect();
+    let engines = analysis::distinct(factors.iter().map(|factor| &factor.engine));
+    if engines.len() < factors.len() {
+        return Err(ambiguous(name, &factors));
+    }
+    Ok(short)
 }
 
 /// Returns a note on the factors whose effects are known only with the base's values of others.
@@ -180,8 +184,8 @@ fn note_on_base_only(known: &Factors, effects: &Effects) -> Option<String> {
 }
 
 /// Returns the error for a short name that several factors of an engine have.
-fn ambiguous(name: &str, found: &[(usize, &Factor)]) -> UsageError {
-    let names: Vec<String> = found.iter().map(|(_, factor)| format!("`{}`", factor.name)).collect();
+fn ambiguous(name: &str, found: &[&Factor]) -> UsageError {
+    let names: Vec<String> = found.iter().map(|factor| format!("`{}`", factor.name)).collect();
     let message = format!("`{name}` may be any of the factors {}", names.join(", "));
     UsageError::new(message, Some("give the whole name, in quotes".into()))
 }
@@ -269,6 +273,8 @@ mod tests {
         assert_eq!(wanted(&sections, "all"), Ok(vec![true, true]));
         let unknown = wanted(&sections, "buffer_size").unwrap_err();
         assert!(unknown.starts_with("unknown factor"), "{unknown}");
+        let without_any = wanted(&known(&[]), "all").unwrap_err();
+        assert!(without_any.starts_with("these targets have no factors"), "{without_any}");
 
         let two = known(&["[CFOptions] size", "[DBOptions] size"]);
         let ambiguous = wanted(&two, "size").unwrap_err();

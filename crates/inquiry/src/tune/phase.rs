@@ -132,15 +132,18 @@ impl Measuring<'_> {
 fn is_decided(result: &PhaseResult, repeats: u32) -> bool {
     match result {
         PhaseResult::Screened(levels) => {
-            let can_be_compared = levels.iter().any(|level| level.interval.is_some());
-            let is_given_up = repeats >= REPEATS_FIRST && !can_be_compared;
-            is_given_up || levels.iter().all(ScreenedLevel::is_decided)
+            levels.iter().all(|level| level.is_decided() || is_given_up(level, repeats))
         }
         PhaseResult::Raced(race) => {
             race.worst_for_bound.is_some() || race.without.iter().all(Contender::is_decided)
         }
         PhaseResult::Verified(gain) => gain.is_verified(),
     }
+}
+
+/// Returns whether a level has so many repeats and still cannot be compared.
+fn is_given_up(level: &ScreenedLevel, repeats: u32) -> bool {
+    level.interval.is_none() && repeats >= REPEATS_FIRST
 }
 
 #[cfg(test)]
@@ -166,5 +169,7 @@ mod tests {
         assert!(!is_end(&[&without], 2));
         assert!(is_end(&[&without], 3), "nothing can be compared");
         assert!(!is_end(&[&without, &open], 3));
+        assert!(!is_end(&[&without, &ruled_out], 2));
+        assert!(is_end(&[&without, &ruled_out], 3), "the other level is decided");
     }
 }

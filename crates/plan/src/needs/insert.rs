@@ -20,6 +20,12 @@ impl WorkloadNeeds for Insert {
         rows.sum::<u64>() * ROW_BYTES
     }
 
+    fn loaded_bytes(&self, clients: u32, rates: &Rates, _is_compressed: bool) -> u64 {
+        let counted = self.steps.iter().filter(|step| has_count_of_rows(step.kind));
+        let rows = counted.map(|step| rows_of(self, step.kind, clients, rates));
+        rows.sum::<u64>() * ROW_BYTES
+    }
+
     fn work_time(&self, step: usize, clients: u32, rates: &Rates) -> WorkTime {
         let tables = tables(self, clients);
 
@@ -63,6 +69,15 @@ impl WorkloadNeeds for Insert {
 
 fn tables(insert: &Insert, clients: u32) -> u64 {
     if insert.tables == Tables::Shared { 1 } else { clients.into() }
+}
+
+/// Returns whether a step ends after a number of rows.
+fn has_count_of_rows(kind: InsertStepKind) -> bool {
+    match kind {
+        InsertStepKind::Load { .. } | InsertStepKind::Index { .. } => true,
+        InsertStepKind::Write { until, .. } => matches!(until, WriteEnd::Rows(_)),
+        InsertStepKind::Query { .. } | InsertStepKind::Settle => false,
+    }
 }
 
 /// Returns the rows by which a step lets all tables grow, at most.

@@ -1,7 +1,7 @@
 //! The needs of the key-value sequence.
 
 use super::{AssumedSpeed, Speed, WorkTime, WorkloadNeeds, list_assumed};
-use crate::{Kv, KvMixWrite, KvStepKind, Rates};
+use crate::{Kv, KvMixWrite, KvStep, KvStepKind, Rates};
 
 /// Entries per second that an embedded engine writes; only for estimates.
 const PUTS_PER_S: u64 = 200_000;
@@ -11,15 +11,13 @@ const MIX_INSERTS_PER_S: u64 = 10_000;
 impl WorkloadNeeds for Kv {
     /// The size of keys and values, doubled for the copies that exist during a compaction.
     fn stored_bytes(&self, clients: u32, _rates: &Rates, is_compressed: bool) -> u64 {
-        let value_share = if is_compressed { self.compression_ratio } else { 1.0 };
-        let value_bytes = (f64::from(self.value_size) * value_share).ceil() as u64;
-        let entry_bytes = u64::from(self.key_size) + value_bytes;
-        let inserting = self.steps.iter().map(|step| match step.kind {
-            KvStepKind::Mixed { mix, time } if mix.write == KvMixWrite::Insert => time.as_secs(),
-            _ => 0,
-        });
-        let inserted = inserting.sum::<u64>() * u64::from(clients) * MIX_INSERTS_PER_S;
-        self.keys.saturating_add(inserted).saturating_mul(entry_bytes).saturating_mul(2)
+        let inserted: f64 = self.steps.iter().map(|step| inserted_keys(step, clients)).sum();
+        let keys = self.keys.saturating_add(inserted as u64);
+        keys.saturating_mul(entry_bytes(self, is_compressed)).saturating_mul(2)
+    }
+
+    fn loaded_bytes(&self, _clients: u32, _rates: &Rates, is_compressed: bool) -> u64 {
+        self.keys.saturating_mul(entry_bytes(self, is_compressed))
     }
 
     fn work_time(&self, step: usize, clients: u32, rates: &Rates) -> WorkTime {
@@ -50,4 +48,27 @@ impl WorkloadNeeds for Kv {
             |verb, expected| AssumedSpeed { verb, per_s: PUTS_PER_S, what: "keys/s", expected };
         list_assumed(&[speed("loads", &rates.load), speed("overwrites", &rates.insert)])
     }
+}
+
+/// Returns the size of a key with its value.
+fn entry_bytes(kv: &Kv, is_compressed: bool) -> u64 {
+    let value_share = if is_compressed { kv.compression_ratio } else { 1.0 };
+    let value_bytes = (f64::from(kv.value_size) * value_share).ceil() as u64;
+    u64::from(kv.key_size) + value_bytes
+}
+
+/// Returns the number of keys that the clients of a step insert, at most.
+fn inserted_keys(step: &KvStep, clients: u32) -> f64 {
+    let KvStepKind::Mixed { mix, time } = step.kind else {
+        return 0.0;
+    };
+    if mix.write != KvMixWrite::Insert {
+        return 0.0;
+    }
+
+    let mut per_s = MIX_INSERTS_PER_S as f64;
+    if let Some(rate) = step.rate.as_ref().and_then(|rate| rate.per_client(clients)) {
+        per_s = per_s.min(rate * f64::from(mix.write_percent) / 100.0);
+    }
+    time.as_secs_f64() * per_s * f64::from(clients)
 }

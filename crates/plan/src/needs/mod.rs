@@ -21,6 +21,10 @@ pub trait WorkloadNeeds {
     /// compresses them or not.
     fn stored_bytes(&self, clients: u32, rates: &Rates, is_compressed: bool) -> u64;
 
+    /// Returns the bytes of [`Self::stored_bytes`] that steps write for sure: those of the rows or keys
+    /// whose number the plan gives, once.
+    fn loaded_bytes(&self, clients: u32, rates: &Rates, is_compressed: bool) -> u64;
+
     /// Returns the time of a step that ends when its work is done.
     fn work_time(&self, step: usize, clients: u32, rates: &Rates) -> WorkTime;
 

@@ -19,9 +19,8 @@ const GROWTH_BYTES_PER_TRANSACTION: u64 = 1_000;
 
 impl WorkloadNeeds for Transactions {
     /// Includes the old versions that updates leave behind, and the rows that transactions insert.
-    fn stored_bytes(&self, clients: u32, _rates: &Rates, _is_compressed: bool) -> u64 {
-        let rows = self.script.rows();
-        let loaded = self.script.value_bytes().saturating_add(rows * ROW_OVERHEAD_BYTES);
+    fn stored_bytes(&self, clients: u32, rates: &Rates, is_compressed: bool) -> u64 {
+        let loaded = self.loaded_bytes(clients, rates, is_compressed);
 
         let mut grown = 0_u64;
         for step in &self.steps {
@@ -35,6 +34,10 @@ impl WorkloadNeeds for Transactions {
             grown = grown.saturating_add(in_time).saturating_add(by_transactions);
         }
         loaded.saturating_mul(2).saturating_add(grown)
+    }
+
+    fn loaded_bytes(&self, _clients: u32, _rates: &Rates, _is_compressed: bool) -> u64 {
+        self.script.value_bytes().saturating_add(self.script.rows() * ROW_OVERHEAD_BYTES)
     }
 
     fn work_time(&self, step: usize, clients: u32, rates: &Rates) -> WorkTime {

@@ -29,14 +29,9 @@ pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
     names.iter().map(|name| code(name.as_ref())).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the name that `got` is most likely a misspelling of.
+/// Returns the name that `got` is most likely a misspelling of; one with `_` may be meant with `-`.
 pub(crate) fn nearest<'n, T: AsRef<str>>(got: &str, names: &'n [T]) -> Option<&'n str> {
-    let got = got.to_lowercase().replace('_', "-");
-    let length = got.chars().count();
-    let distance = |name: &'n str| strsim::damerau_levenshtein(&got, &name.to_lowercase());
-    let names = names.iter().map(|name| (distance(name.as_ref()), name.as_ref()));
-    let near = names.filter(|(distance, _)| *distance <= (length / 3).max(1));
-    near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+    words::nearest(&got.replace('_', "-"), names.iter().map(AsRef::as_ref))
 }
 
 /// Begins a line of help with ``did you mean `x`? ``, or with nothing.

@@ -370,3 +370,13 @@ pub struct StepWork {
     /// The work of each thread or process.
     pub parts: Vec<WorkPart>,
 }
+
+impl StepWork {
+    /// The beginning of `missing` of a step that had too few operations to be counted.
+    pub const ENDED_IN_WARMUP: &'static str = "the step ended before its";
+
+    /// Returns whether nothing was counted because the step had too few operations.
+    pub fn ended_in_warmup(&self) -> bool {
+        self.missing.as_ref().is_some_and(|why| why.starts_with(Self::ENDED_IN_WARMUP))
+    }
+}

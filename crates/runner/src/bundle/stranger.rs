@@ -205,7 +205,7 @@ fn refusal_of_build(key: &str, value: &str) -> Option<&'static str> {
 }
 
 /// Returns whether a build is the same on all machines: one that can be fetched, or the
-/// distribution's. A file of this name in the working directory would be run instead.
+/// distribution's. A file of this name in the working directory may be what the author meant.
 fn is_public_build(source: &str) -> bool {
     let is_version = source.starts_with(|first: char| first.is_ascii_digit())
         && source.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');

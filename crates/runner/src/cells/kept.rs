@@ -15,6 +15,7 @@ use anyhow::{Context, bail};
 use engine::set_page_cache;
 use plan::Checks;
 use record::{KeptDatabase, PageCache};
+use words::size_text;
 use workload::DataState;
 
 use super::cell_run::CellRun;
@@ -81,9 +82,10 @@ impl KeepPoint {
             return Ok(entry);
         }
 
-        let (name, gigabytes) = (entry.name(), entry.manifest.bytes() as f64 / 1e9);
         cell.session.events.say(&format!(
-            "the contents of `{name}` ({gigabytes:.1} GB) were not checked against their hashes: `assay databases --verify` does that"
+            "the contents of `{}` ({}) were not checked against their hashes: `assay databases --verify` does that",
+            entry.name(),
+            size_text(entry.manifest.bytes())
         ));
         Ok(entry)
     }
@@ -141,10 +143,10 @@ impl KeepPoint {
             .context("the database cannot be kept for other cells")?;
 
         cell.session.events.say(&format!(
-            "kept the database after `{}` as `{}` ({:.1} GB)",
+            "kept the database after `{}` as `{}` ({})",
             self.after_step,
             entry.name(),
-            entry.manifest.bytes() as f64 / 1e9
+            size_text(entry.manifest.bytes())
         ));
 
         Ok(entry)

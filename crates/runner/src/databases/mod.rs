@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use engine::{CopyOptions, DataDir, MARKER, copy_database};
 use plan::{Plan, Reuse};
+use words::size_text;
 
 pub use entry::Entry;
 pub use key::{Key, KeyPart};
@@ -344,10 +345,10 @@ pub(crate) fn require_space(directory: &Path, needed: u64) -> anyhow::Result<()>
     }
 
     let message = format!(
-        "a copy of the database needs {:.1} GB, but `{}` has only {:.1} GB free",
-        needed as f64 / 1e9,
+        "a copy of the database needs {}, but `{}` has only {} free",
+        size_text(needed),
         directory.display(),
-        free as f64 / 1e9
+        size_text(free)
     );
 
     let help = "free disk space, remove kept databases with `assay databases --remove`, or set `reuse = false`";

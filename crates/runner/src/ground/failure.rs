@@ -159,21 +159,15 @@ pub struct RejectedStatement(#[source] pub engine::Error);
 
 impl Explains for RejectedStatement {
     fn help(&self) -> Option<String> {
-        let help = "if the statement is that of your plan, correct it and start a new run: `--resume` uses the recorded plan";
+        let help = "if the statement comes from your plan, correct it there and start a new run: `--resume` uses the \
+                    recorded plan";
         Some(help.to_owned())
     }
 }
 
-/// The codes of servers that have no room for another connection: of PostgreSQL and of MySQL.
-const TOO_MANY_CONNECTIONS: [&str; 2] = ["53300", "1040"];
-
 impl Explains for engine::Error {
     fn help(&self) -> Option<String> {
-        let code = self.code.as_deref()?;
-        TOO_MANY_CONNECTIONS.contains(&code).then(|| {
-            "raise `max_connections`, or remove it from the config: assay then allows as many as the clients need"
-                .to_owned()
-        })
+        engine::connection_help(self.code.as_deref()?)
     }
 }
 
@@ -280,9 +274,12 @@ mod tests {
             code: Some(code.to_owned()),
             message: message.to_owned(),
         };
-        let full = refused(ErrorClass::Refused, "53300", "sorry, too many clients already");
-        let full = anyhow::Error::from(full).context("the step's connections cannot be opened");
-        assert!(help_of(&full).unwrap().starts_with("raise `max_connections`"));
+        for code in ["53300", "1040", "1203"] {
+            let full = refused(ErrorClass::Refused, code, "too many clients already");
+            let error =
+                anyhow::Error::from(full).context("the step's connections cannot be opened");
+            assert!(help_of(&error).unwrap().starts_with("raise the server's `max_connections`"));
+        }
 
         let wrong = refused(ErrorClass::Other, "42703", "column \"kk\" does not exist");
         let failure = failure_of(&RejectedStatement(wrong).into());

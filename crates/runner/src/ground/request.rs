@@ -82,6 +82,8 @@ pub struct RunRequest {
     /// Cells are measured even if another cell of their target failed before its first step was
     /// complete.
     pub keeps_going: bool,
+    /// A run begins whatever space its databases seem to need.
+    pub ignores_space: bool,
     /// The directory for run directories.
     pub results: PathBuf,
     /// The directory for databases; `None` means the directory that the plan or the resumed run

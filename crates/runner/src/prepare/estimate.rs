@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use engine::Needs;
-use plan::{BuildSource, Config, Plan, Rates, Reuse, SpeedBasis, StepRun, Variant};
+use plan::{BuildSource, Plan, Rates, Reuse, SpeedBasis, StepRun, Variant};
 use words::{CellKind, Engine};
 
 use super::known_times::{CellOfPlan, KnownTimes};
@@ -26,8 +26,8 @@ pub struct Estimate {
     /// The space of the cells that have their data at the same time, with their replicas; each cell
     /// removes its data.
     pub disk_bytes: u64,
-    /// The part of that space for tables or keys, without what servers need for themselves.
-    pub data_bytes: u64,
+    /// The part of that space that loads write for sure.
+    pub loaded_bytes: u64,
     /// The maximum number of connections at a time.
     pub connections: u32,
     /// The maximum number of connections that work at a time in a measured step.
@@ -68,20 +68,20 @@ pub fn of_cells<'c>(
     let mut before: Option<&plan::Cell> = None;
     // The space of the cells that have their data at the same time as the last one.
     let mut disk_bytes = 0_u64;
-    let mut data_bytes = 0_u64;
+    let mut loaded_bytes = 0_u64;
     for cell in cells {
         if !before.is_some_and(|other| take_turns(plan, other, cell)) {
             disk_bytes = 0;
-            data_bytes = 0;
+            loaded_bytes = 0;
         }
 
         let needs = of_cell(plan, cell, known);
         disk_bytes = disk_bytes.saturating_add(needs.disk_bytes);
-        data_bytes = data_bytes.saturating_add(needs.data_bytes);
+        loaded_bytes = loaded_bytes.saturating_add(needs.loaded_bytes);
         all = Estimate {
             time: all.time + needs.time,
             disk_bytes: all.disk_bytes.max(disk_bytes),
-            data_bytes: all.data_bytes.max(data_bytes),
+            loaded_bytes: all.loaded_bytes.max(loaded_bytes),
             connections: all.connections.max(needs.connections),
             working: all.working.max(needs.working),
         };
@@ -103,7 +103,7 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell, known: Option<&KnownTimes>) -> Es
     let needs = variant.workload.needs();
     let target = &plan.targets[cell.target];
     let build = &plan.builds[target.build];
-    let copies = 1 + u64::from(plan.configs[target.config].replicas);
+    let replicas = u64::from(plan.configs[target.config].replicas);
     let facts = build.engine.facts();
 
     // A server that Assay does not start keeps its data where it wants.
@@ -119,13 +119,13 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell, known: Option<&KnownTimes>) -> Es
     // A database that cells share is kept beside that of the cell, and one for each step after which
     // the plan keeps one.
     let is_shared = plan.reuse != Reuse::Off || plan.from.is_some();
-    let copies = copies + u64::from(is_shared) + plan.keep_after.len() as u64;
+    let copies = 1 + replicas + u64::from(is_shared) + plan.keep_after.len() as u64;
     let times = step_times(plan, cell, known).into_iter().map(|step| step.time);
 
     Estimate {
         time: times.sum::<Duration>() + CELL_OVERHEAD,
         disk_bytes: stored_bytes.saturating_add(server_bytes).saturating_mul(copies),
-        data_bytes: stored_bytes.saturating_mul(copies),
+        loaded_bytes: loaded_bytes(plan, cell).saturating_mul(1 + replicas),
         connections: connections(variant, cell.clients),
         working: needs.working_connections(cell.clients),
     }
@@ -145,23 +145,37 @@ pub fn expected_bytes(plan: &Plan, cell: &plan::Cell) -> u64 {
 
 /// Returns the estimated size of a cell's tables or keys in bytes, with these rates of writing.
 fn data_bytes(plan: &Plan, cell: &plan::Cell, rates: &Rates) -> u64 {
-    let target = &plan.targets[cell.target];
-    let build = &plan.builds[target.build];
-    if !build.engine.facts().stores_data || matches!(build.source, BuildSource::Url(_)) {
+    if !stores_data(plan, cell) {
         return 0;
     }
-
-    let is_compressed = compresses(build.engine, &plan.configs[target.config]);
     let needs = plan.variants[cell.variant].workload.needs();
-    needs.stored_bytes(cell.clients, rates, is_compressed)
+    needs.stored_bytes(cell.clients, rates, compresses(plan, cell))
 }
 
-/// Returns whether an engine compresses what it stores: RocksDB does unless a config says
+/// Returns the part of [`data_bytes`] that loads write for sure.
+fn loaded_bytes(plan: &Plan, cell: &plan::Cell) -> u64 {
+    if !stores_data(plan, cell) {
+        return 0;
+    }
+    let needs = plan.variants[cell.variant].workload.needs();
+    needs.loaded_bytes(cell.clients, &plan.rates, compresses(plan, cell))
+}
+
+/// Returns whether a cell stores its data on this host: a server that Assay does not start keeps its
+/// data where it wants.
+fn stores_data(plan: &Plan, cell: &plan::Cell) -> bool {
+    let build = &plan.builds[plan.targets[cell.target].build];
+    build.engine.facts().stores_data && !matches!(build.source, BuildSource::Url(_))
+}
+
+/// Returns whether the engine of a cell compresses what it stores: RocksDB does unless a config says
 /// otherwise.
-fn compresses(engine: Engine, config: &Config) -> bool {
+fn compresses(plan: &Plan, cell: &plan::Cell) -> bool {
+    let target = &plan.targets[cell.target];
+    let config = &plan.configs[target.config];
     let last = config.set.iter().rfind(|(option, _)| option == "compression");
     let is_off = last.is_some_and(|(_, value)| value == "kNoCompression");
-    engine == Engine::RocksDb && !is_off
+    plan.builds[target.build].engine == Engine::RocksDb && !is_off
 }
 
 /// The estimated time of a step.

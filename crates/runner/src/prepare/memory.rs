@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plan::{BuildSource, Target};
-use words::{EngineFacts, SettingRole};
+use words::{EngineFacts, SettingRole, size_text};
 
 use super::plan_file::PlanFile;
 
@@ -76,10 +76,8 @@ fn problems_of(
         let bytes = cache_bytes(facts, &option.value);
 
         if is_cache && bytes.is_some_and(|bytes| bytes > most as f64) {
-            let most_gb = most as f64 / 1e9;
-            let (name, value) = (&option.name, &option.value);
-            problems
-                .push(format!("`{name} = {value}` is more than the {most_gb:.1} GB of {whose}"));
+            let (name, value, size) = (&option.name, &option.value, size_text(most));
+            problems.push(format!("`{name} = {value}` is more than the {size} of {whose}"));
         }
     }
 

@@ -8,7 +8,6 @@ use record::CellRef;
 use words::{ConfigFiles, EngineFacts, EngineHome};
 
 use super::engines;
-use super::estimate;
 use super::plan_file::{PlanFile, refusal};
 use super::turns;
 
@@ -88,7 +87,6 @@ impl<'a> TargetCheck<'a> {
             .or_else(|| self.replicas())
             .or_else(|| self.reads())
             .or_else(|| self.options())
-            .or_else(|| self.connections())
             .or_else(|| self.workload())
             .or_else(|| self.reuse())
     }
@@ -263,37 +261,6 @@ impl<'a> TargetCheck<'a> {
         }
     }
 
-    /// Returns the problem of a server that assay starts with a limit on connections below those of
-    /// a cell.
-    fn connections(&self) -> Option<Problem> {
-        if self.is_foreign || self.home != EngineHome::Server {
-            return None;
-        }
-        let is_limit = |option: &str| option.replace('-', "_") == "max_connections";
-        let (_, value) = self.config.set.iter().rfind(|(option, _)| is_limit(option))?;
-        let limit: u32 = value.trim().parse().ok()?;
-
-        let plan = &self.file.plan;
-        let mut needed = 0;
-        for variant in &plan.variants {
-            for &clients in &plan.clients {
-                needed = needed.max(estimate::needs(variant, clients).connections);
-            }
-        }
-        // `repeats = 0` leaves only exact cells, which have one client.
-        if needed <= limit || plan.repeats == 0 {
-            return None;
-        }
-
-        Some(Problem {
-            place: self.place_in_config(|key| key.strip_prefix("set.").is_some_and(is_limit)),
-            what: format!(
-                "its cells open {needed} connections at a time, but `max_connections` is {limit}"
-            ),
-            help: "raise it, or remove it: assay then allows as many as the clients need",
-        })
-    }
-
     fn workload(&self) -> Option<Problem> {
         let mut workloads = self.file.plan.variants.iter().map(|variant| &variant.workload);
         let has_partitions = workloads.clone().any(|workload| workload.needs().has_partitions());
@@ -425,22 +392,6 @@ mod tests {
         let text = format!("[workload.insert]\n[build.a]\nsqlite = \"bundled\"\n{configs}");
         let nothing = record::Plan::default();
         plan_file::recorded(&nothing, text, Vec::new(), &crate::Silent).unwrap()
-    }
-
-    #[test]
-    fn a_limit_on_connections_below_those_of_a_cell_is_refused() {
-        let refused = |limit: u32| {
-            let file = plan_of(&format!(
-                "[build.pg]\npostgres = \"distribution\"\n[config.postgres.few]\n\
-                 set.max_connections = {limit}\n"
-            ));
-            let target = file.plan.targets.iter().find(|target| target.name == "pg.few").unwrap();
-            TargetCheck::of(&file, target).connections()
-        };
-        let problem = refused(1).unwrap();
-        assert!(problem.what.ends_with("but `max_connections` is 1"), "{}", problem.what);
-        assert!(problem.place != Place::Nowhere);
-        assert!(refused(100).is_none());
     }
 
     #[test]

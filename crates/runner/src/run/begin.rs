@@ -164,10 +164,10 @@ pub fn refuse_data_root(
     data_root: &Path,
 ) -> Result<(), UsageError> {
     data_place::refuse_unusable(data_root, data_place::help_of_place(request, data_root))?;
-    if request.keeps_going {
+    if request.ignores_space {
         return Ok(());
     }
-    data_place::refuse_little_space(data_root, estimate_of(plan, tasks).data_bytes)
+    data_place::refuse_little_space(data_root, estimate_of(plan, tasks).loaded_bytes)
 }
 
 /// Returns what some cells need together.

@@ -17,7 +17,7 @@ use super::sampling::note_held_up;
 use super::sink::{Followers, Instruments, SinkEnd, StepSink, both_sides, seen_states};
 use crate::ground::events::LoadBegin;
 use crate::steps::exact::CountedStep;
-use crate::turns::{Placing, Seat};
+use crate::turns::Placing;
 
 /// A load that has ended, in whichever way.
 struct EndedLoad {
@@ -150,15 +150,8 @@ impl<'a> StepRunner<'a> {
         let placing = Arc::clone(&self.placing);
         let followers = self.followers(&placing);
         let clock = self.clock();
-        let host_share = self.seat.map(Seat::host_share);
-        let mut sink = StepSink::new(
-            writer,
-            session.events,
-            clock.clone(),
-            host_share,
-            instruments,
-            followers,
-        );
+        let mut sink =
+            StepSink::new(writer, session.events, clock.clone(), self.seat, instruments, followers);
 
         profiler.iter_mut().for_each(Profiler::enable);
         let (outcome, counted) = match &self.counting {

@@ -13,7 +13,7 @@ use crate::ground::events::Events;
 use crate::ground::failure;
 use crate::ground::time::unix_now_ns;
 use crate::targets::replicas::Replication;
-use crate::turns::{HostShare, Placing, StepClock};
+use crate::turns::{Placing, Seat, StepClock};
 
 /// The time from the beginning of counting to the start of the load, for its threads to fall
 /// asleep.
@@ -123,8 +123,8 @@ pub struct StepSink<'a> {
     writer: &'a mut StepWriter,
     events: &'a dyn Events,
     clock: StepClock,
-    /// The target's share of the host, if it takes turns.
-    host_share: Option<HostShare>,
+    /// The target's seat among those that take turns; `None` if it is measured alone.
+    seat: Option<&'a Seat>,
     /// The time at which the step began.
     started_unix_ns: u64,
     /// The same by the clock; `None` until it begins.
@@ -159,7 +159,7 @@ impl<'a> StepSink<'a> {
         writer: &'a mut StepWriter,
         events: &'a dyn Events,
         clock: StepClock,
-        host_share: Option<HostShare>,
+        seat: Option<&'a Seat>,
         instruments: Instruments,
         followers: Followers<'a>,
     ) -> Self {
@@ -167,7 +167,7 @@ impl<'a> StepSink<'a> {
             writer,
             events,
             clock,
-            host_share,
+            seat,
             started_unix_ns: unix_now_ns(),
             started_ns: None,
             instruments: Some(instruments),
@@ -273,7 +273,7 @@ impl Sink for StepSink<'_> {
             states_of(connections).with_engine(is_embedded, processes, own_thread)
         });
 
-        let host = HostSampler { sampler, share: self.host_share.take() };
+        let host = HostSampler { sampler, share: self.seat.map(Seat::host_share) };
         let sampling = Sampling::begin(&self.clock, start_at, host, observer, states);
         self.sampling = Some(sampling.map_err(|error| error.to_string())?);
         Ok(start_at)
@@ -291,6 +291,11 @@ impl Sink for StepSink<'_> {
         time: LatencyKind,
         histogram: &hdrhistogram::Histogram<u64>,
     ) -> Result<(), String> {
+        // The first latency fixes the start in the log, and by now there was a turn.
+        if let Some(first_turn_unix_ns) = self.seat.and_then(Seat::first_turn_unix_ns) {
+            self.writer.started(first_turn_unix_ns);
+        }
+
         self.events.latencies(second, kind, time, histogram);
         self.writer
             .latency(second, &format!("{kind}.{}", time.name()), histogram)

@@ -48,7 +48,9 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
 
     let unbuilt = commits::use_stored(&mut file, selected.iter().copied())?;
     let other_host = args.host.as_deref().map(OtherHost::read).transpose()?;
-    if other_host.is_none() {
+    // The run may have other results.
+    let is_given = args.data.is_some() || file.plan.data_dir.is_some();
+    if is_given && other_host.is_none() {
         refuse_unusable(&data_root, WRITABLE_DATA_HELP)?;
     }
     let cells = selected.iter().copied();

@@ -55,5 +55,6 @@ pub(super) fn print_factors(
         Format::Csv => report::effects_csv(&shown),
         Format::Json => json_text(&report::effects_json(&shown))?,
     })?;
-    Ok(exit_of_reading(&figures))
+    let directories: Vec<&str> = runs.iter().map(|source| source.name.as_str()).collect();
+    Ok(exit_of_reading(&figures, &directories))
 }

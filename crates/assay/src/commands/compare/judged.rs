@@ -29,7 +29,7 @@ pub(super) fn judge(
     for (group, compared) in groups.iter().zip(comparisons) {
         if !args.gate {
             // Without a gate, only damage to the records counts.
-            exits.push(exit_of_reading(&group.figures));
+            exits.push(exit_of_reading(&group.figures, &runs.paths));
             continue;
         }
 

@@ -8,6 +8,7 @@ use analysis::{
 };
 use inquiry::reading;
 use inquiry::selection::Selection;
+use record::RunDir;
 use report::ProfileForm;
 use runner::failure::UsageError;
 use words::CellKind;
@@ -26,7 +27,8 @@ pub(super) fn write_profiles(
     let (mut figures, _) = reading::figures(&selection.directories, |row| {
         row.series = analysis::figures::Series::default();
     })?;
-    let exit = exit_of_reading(&figures);
+    let directories: Vec<&Path> = selection.directories.iter().map(RunDir::path).collect();
+    let exit = exit_of_reading(&figures, &directories);
 
     // As in a comparison, warm-ups only count if they are asked for.
     figures.profiled.retain(|step| {

@@ -1,5 +1,7 @@
 //! Hints at the option that the author of a refused one may have meant.
 
+use words::nearest;
+
 use super::options::{OptionEntry, OptionsFile, bytes};
 
 /// The options with a type of compression.
@@ -48,16 +50,6 @@ fn without_byte(value: &str) -> Option<String> {
     let number = lower.strip_suffix("ib").or_else(|| lower.strip_suffix('b'))?;
     let size = number.trim_end().replace(' ', "").to_ascii_uppercase();
     bytes(&size).map(|_| size)
-}
-
-/// Returns the name of which `got` is most likely a misspelling.
-fn nearest<'n>(got: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let distance_max = (got.chars().count() / 3).max(1);
-    names
-        .map(|name| (strsim::damerau_levenshtein(got, name), name))
-        .filter(|(distance, _)| *distance <= distance_max)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
 }
 
 #[cfg(test)]

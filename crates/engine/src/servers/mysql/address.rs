@@ -7,7 +7,7 @@ use fs_err as fs;
 
 use super::option_file::{self, OptionLine};
 use crate::error::SetupError;
-use crate::net::address::{Address, Host, Parts, Scheme, SslMode, TOO_MANY};
+use crate::net::address::{Address, Host, Parts, Scheme, SslMode};
 
 /// Default paths of the socket: in Debian, in Red Hat, and in builds from source.
 const SOCKETS: [&str; 4] = [
@@ -55,8 +55,6 @@ pub(super) static SCHEME: Scheme = Scheme {
         ("1044", ACCOUNT),
         ("1130", ACCOUNT),
         ("1049", "create it first: `create database {database}`"),
-        ("1040", TOO_MANY),
-        ("1203", TOO_MANY),
     ],
 };
 

@@ -7,7 +7,7 @@ use fs_err as fs;
 use words::Secret;
 
 use crate::error::SetupError;
-use crate::net::address::{Address, Host, Parts, Roots, Scheme, SslMode, TOO_MANY};
+use crate::net::address::{Address, Host, Parts, Roots, Scheme, SslMode};
 
 /// Default directories of the socket: in Debian and Red Hat, and in builds from source.
 const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
@@ -47,7 +47,6 @@ pub(super) static SCHEME: Scheme = Scheme {
         ),
         ("28000", "allow this user to connect from this host in the server's `pg_hba.conf`"),
         ("3D000", "create it first: `createdb {database}`"),
-        ("53300", TOO_MANY),
     ],
 };
 

@@ -20,7 +20,7 @@ use super::target_builds::{TargetBuild, find_all, plan_name};
 use crate::ground::failure::{Errors, UsageError, usage};
 
 pub use named_builds::{NamedBuilds, name_builds};
-pub use saving::{SavedPlan, save};
+pub use saving::save;
 
 /// The minimum number of repeats for verdicts.
 const REPEATS_MIN: u32 = 3;

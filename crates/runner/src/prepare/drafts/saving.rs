@@ -5,16 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ground::failure::UsageError;
 
-/// A plan that was saved.
-#[derive(Debug, PartialEq, Eq)]
-pub struct SavedPlan {
-    /// The file.
-    pub path: PathBuf,
-    /// The file was not there before.
-    pub is_new: bool,
-}
-
-/// Writes a plan into a directory without overwriting other plans.
+/// Writes a plan into a directory without overwriting other plans, and returns its path.
 ///
 /// # Errors
 /// The plan cannot be written.
@@ -22,7 +13,7 @@ pub fn save(
     directory: &Path,
     stem: &str,
     text_at: impl Fn(&str) -> String,
-) -> anyhow::Result<SavedPlan> {
+) -> anyhow::Result<PathBuf> {
     fs_err::create_dir_all(directory).map_err(cannot_write)?;
 
     let mut number = 1;
@@ -37,12 +28,12 @@ pub fn save(
         match fs_err::File::create_new(&path) {
             Ok(mut file) => {
                 file.write_all(text.as_bytes()).map_err(cannot_write)?;
-                return Ok(SavedPlan { path, is_new: true });
+                return Ok(path);
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 // A plan that says the same is used again, so that repeated commands leave one.
                 if has_text(&path, &text).unwrap_or(false) {
-                    return Ok(SavedPlan { path, is_new: false });
+                    return Ok(path);
                 }
                 number += 1;
             }
@@ -73,19 +64,18 @@ mod tests {
         let target = results.path().join("target");
         std::os::unix::fs::symlink(&target, results.path().join("a.toml")).unwrap();
         let text = |_: &str| "seed = 1".to_owned();
-        let saved = save(results.path(), "a", text).unwrap();
-        assert_eq!(saved, SavedPlan { path: results.path().join("a-2.toml"), is_new: true });
+        let path = save(results.path(), "a", text).unwrap();
+        assert_eq!(path, results.path().join("a-2.toml"));
         assert!(!target.exists());
         // The same plan is not saved again.
-        let again = save(results.path(), "a", text).unwrap();
-        assert_eq!(again, SavedPlan { is_new: false, ..saved });
+        assert_eq!(save(results.path(), "a", text).unwrap(), path);
     }
 
     #[test]
     fn a_plan_that_was_edited_stays_as_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let results = directory.path().join("results");
-        let saved = |text: &str| save(&results, "versus-a", |_| text.to_owned()).unwrap().path;
+        let saved = |text: &str| save(&results, "versus-a", |_| text.to_owned()).unwrap();
         assert_eq!(saved("one"), results.join("versus-a.toml"));
         assert_eq!(saved("one"), results.join("versus-a.toml"));
         assert_eq!(saved("two"), results.join("versus-a-2.toml"));

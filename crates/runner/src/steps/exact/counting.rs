@@ -208,8 +208,8 @@ impl Counting {
 
         result.unwrap_or_else(|| {
             anyhow::bail!(
-                "the step ended before its {} operations of warm-up, or did not complete; \
-                 `exact.warmup` sets their number",
+                "{} {} operations of warm-up, or did not complete; `exact.warmup` sets their number",
+                StepWork::ENDED_IN_WARMUP,
                 window.size().warmup
             )
         })

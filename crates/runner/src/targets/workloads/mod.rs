@@ -27,11 +27,30 @@ use crate::targets::replicas::{Replication, TableContents};
 /// Returns the error of a step of which a connection cannot be opened, or a statement not be
 /// prepared.
 fn cannot_begin(error: Error) -> anyhow::Error {
-    // A code of the engine that is of no other class is about what it read.
-    if error.class == ErrorClass::Other && error.code.is_some() {
+    if is_about_statement(&error) {
         return RejectedStatement(error).into();
     }
     anyhow::Error::from(error).context("the step's connections cannot be opened")
+}
+
+/// The numbers of MySQL and MariaDB for wrong syntax, and for names of columns, tables and routines
+/// that do not exist. That of SQLite is for both.
+const WRONG_STATEMENTS: [&str; 5] = ["1054", "1064", "1146", "1305", "sqlite 1"];
+
+/// The class of PostgreSQL's codes for wrong syntax and names. It has that for missing privileges as
+/// well.
+const WRONG_SYNTAX_OR_NAME: &str = "42";
+const NO_PRIVILEGE: &str = "42501";
+
+/// Returns true if an engine rejects the text of a statement.
+fn is_about_statement(error: &Error) -> bool {
+    let Some(code) = error.code.as_deref() else {
+        return false;
+    };
+
+    let is_sqlstate = code.len() == NO_PRIVILEGE.len() && code.starts_with(WRONG_SYNTAX_OR_NAME);
+    error.class == ErrorClass::Other
+        && (WRONG_STATEMENTS.contains(&code) || (is_sqlstate && code != NO_PRIVILEGE))
 }
 
 /// A started engine, as the steps of a cell use it.
@@ -232,4 +251,27 @@ pub trait WorkloadRunner {
 /// Returns whether no operation of that kind failed.
 fn none_failed(totals: &Totals, kind: OpKind) -> bool {
     totals.get(kind.name).is_none_or(|totals| totals.failed == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_wrong_syntax_and_unknown_names_are_mistakes_of_a_statement() {
+        let error_of = |class, code: &str| Error {
+            class,
+            code: Some(code.to_owned()),
+            message: String::new(),
+        };
+
+        for code in ["42703", "42601", "42P01", "1054", "1064", "1146", "1305", "sqlite 1"] {
+            assert!(is_about_statement(&error_of(ErrorClass::Other, code)), "{code}");
+        }
+        for code in ["42501", "53200", "1142", "1461", "4215", "sqlite 7"] {
+            assert!(!is_about_statement(&error_of(ErrorClass::Other, code)), "{code}");
+        }
+        assert!(!is_about_statement(&error_of(ErrorClass::Refused, "42703")));
+        assert!(!is_about_statement(&Error::new(ErrorClass::Other, "no code")));
+    }
 }
