@@ -64,7 +64,8 @@ pub fn shade_summary(values: &[Option<f64>], sla_met: &[bool]) -> Vec<Shade> {
 /// of the largest is bad, then of the smallest is good.
 ///
 /// If the smallest is at least 80% of the largest, nothing is colored. (The field suppresses only
-/// the good ones, so that a column of equal values is bad throughout.) Nor is one of two values.
+/// the good ones, so that a column of equal values is bad throughout.) Fewer than three values have
+/// no colors either.
 pub fn shade_max(values: &[Option<f64>]) -> Vec<Shade> {
     let all = || values.iter().copied().flatten();
     let smallest = all().fold(f64::INFINITY, f64::min);

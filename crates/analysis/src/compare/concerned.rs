@@ -26,8 +26,11 @@ impl SomeComparisons {
         let row = concerned.first()?;
 
         let targets = distinct(all.iter().map(|row| row.cell.target.as_str()));
+        let loads = distinct(all.iter().map(|row| row.cell.load()));
         let metric = metric_label(&row.metric);
-        let first = if targets.len() > 1 {
+        let first = if loads.len() > 1 {
+            format!("{metric} of {} in {}", row.cell.target_and_load(), row.step)
+        } else if targets.len() > 1 {
             format!("{metric} of {} in {}", row.cell.target, row.step)
         } else {
             format!("{metric} in {}", row.step)
@@ -81,6 +84,12 @@ mod tests {
         assert_eq!(
             named(&[&other], &[&scan, &other]).unwrap(),
             "rate in a typical turn of c.x in scan"
+        );
+
+        let loaded = ComparedStep { cell: CellKey::new("b.x", None, 8, 0), ..scan.clone() };
+        assert_eq!(
+            named(&[&loaded], &[&scan, &loaded]).unwrap(),
+            "rate in a typical turn of b.x c8 in scan"
         );
     }
 }

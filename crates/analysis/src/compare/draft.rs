@@ -5,16 +5,13 @@ use record::CellKey;
 
 use super::estimate::Estimate;
 use super::matching::{Matched, NamedSide};
-use super::metric::{CLIENT_CPU, OWN_CPU, PROCESS_CPU, THROUGHPUT, more_is_better};
+use super::metric::{OWN_CPU, PROCESS_CPU, THROUGHPUT, more_is_better};
 use super::reason::{self, Reason};
-use super::samples::{Samples, Side};
+use super::samples::Samples;
 use super::typical::{NoiseWithin, Relation, TurnMetric};
 use super::{ComparedStep, Pairing, Sample, Verdict, anova, drift, initial_tree};
 use crate::figures::Row;
 use crate::figures::index::StepPlace;
-
-/// The relative difference of two sums of the same times that were added in another order.
-const ROUNDING_OF_SUMS: f64 = 1e-9;
 
 /// The two targets of a comparison, and the place where they are compared.
 #[derive(Clone, Copy)]
@@ -86,14 +83,6 @@ pub(super) fn draft(
         return None;
     }
 
-    // One figure has one verdict.
-    if metric == CLIENT_CPU
-        && is_own_cpu(samples, place, base, &of_base)
-        && is_own_cpu(samples, place, target, &of_target)
-    {
-        return None;
-    }
-
     let mut draft = UndecidedRow::new(place, target, metric);
     draft.add_reasons(measured.reason.as_slice());
     draft.row.group = group(samples, targets);
@@ -116,18 +105,6 @@ pub(super) fn draft(
     }
 
     Some(draft)
-}
-
-/// Returns whether the CPU of a target's clients is its own CPU, as where a library works in the
-/// threads of clients that have one kind of operation.
-fn is_own_cpu(samples: &Samples<'_>, place: StepPlace<'_>, target: &str, clients: &Side) -> bool {
-    let own = samples.side(place, target, OWN_CPU);
-    let mut pairs = clients.values.iter().zip(&own.values);
-    clients.values.len() == own.values.len()
-        && pairs.all(|(clients, own)| {
-            let difference = (clients.sample.value - own.sample.value).abs();
-            difference <= ROUNDING_OF_SUMS * own.sample.value
-        })
 }
 
 /// Returns the group of the benchmark's tables that shows a step.

@@ -252,8 +252,11 @@ fn draft_effect(
     // Only pairs of repeats say how far a combination is from the mean of the others.
     if all.row.pairing == Pairing::Paired && sides.len() > 1 && all.estimate.is_some() {
         let deviations = deviations(&all.row.values, &sides).unwrap_or_default();
-        // A combination without a draft has no values, and then there are no pairs of all.
-        for (combination, pairs) in each.iter_mut().zip(&deviations) {
+        // A combination may have values and no draft: where its targets never took turns.
+        for combination in &mut each {
+            let Some(pairs) = deviations.get(combination.index) else {
+                continue;
+            };
             let rounding = combination.own.rounding.hypot(all.rounding);
             let target = &combination.own.row.cell.target;
             let empty = UndecidedRow::new(place, target, metric);

@@ -156,11 +156,18 @@ struct Unpaired {
 impl Unpaired {
     /// Returns a repeat that has no partner among those of the other target.
     fn new(is_of_base: bool, value: &TimedSample, others: &[TimedSample]) -> Self {
-        let other = others.iter().find(|other| other.sample.is_of_repeat_of(&value.sample));
-        let why = other.map_or(Absence::Unpaired, |other| Absence::MeasuredApart {
-            is_in_turns: value.in_turns || other.in_turns,
-        });
+        let why = Absence::without_partner(value, others);
         Self { is_of_base, sample: value.sample, why }
+    }
+}
+
+impl Absence {
+    /// Returns why a repeat has no partner among those of the other target.
+    pub(super) fn without_partner(value: &TimedSample, others: &[TimedSample]) -> Self {
+        match others.iter().find(|other| other.sample.is_of_repeat_of(&value.sample)) {
+            Some(other) => Self::MeasuredApart { is_in_turns: value.in_turns || other.in_turns },
+            None => Self::Unpaired,
+        }
     }
 }
 

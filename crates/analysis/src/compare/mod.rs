@@ -30,6 +30,7 @@
 mod amounts;
 mod anova;
 mod borrowed;
+mod client_cpu;
 mod concerned;
 pub(crate) mod databases;
 mod decision;

@@ -168,9 +168,9 @@ impl Absence {
                 )
             }
             Self::MeasuredApart { is_in_turns } => format!(
-                "{} and the other target's were measured by two invocations, {}",
-                repeats.form("it", "they"),
-                if *is_in_turns { "so not in turns" } else { "so not next to each other" }
+                "another invocation measured the other target's {}, so the two did not {}",
+                repeats.form("repeat", "repeats"),
+                if *is_in_turns { "take turns" } else { "run next to each other" }
             ),
             Self::FewTurns => format!(
                 "{} too few turns to say what is typical; longer steps have more",
@@ -315,8 +315,9 @@ pub(super) enum Note {
     SingleRun,
     /// Some base and target did not take turns; `None` if no comparison did.
     NotInTurns { has_several_machines: bool, comparisons: Option<SomeComparisons> },
-    /// The smallest number of repeats is below [`REPEATS_ADVISED`]; `None` if each comparison's is.
-    FewRepeats { fewest: usize, comparisons: Option<SomeComparisons> },
+    /// Some comparisons have fewer repeats than [`REPEATS_ADVISED`], from `fewest` to `most`; `None`
+    /// if each has.
+    FewRepeats { fewest: u32, most: u32, comparisons: Option<SomeComparisons> },
     /// Repeats were added while earlier ones could be seen.
     OpenEnded,
     /// Repeats were added until the time was up.
@@ -406,9 +407,10 @@ impl fmt::Display for Note {
                 in_parentheses(comparisons.as_ref()),
                 changes_of_others(*has_several_machines)
             ),
-            Self::FewRepeats { fewest, comparisons } => write!(
+            Self::FewRepeats { fewest, most, comparisons } => write!(
                 f,
-                "with {fewest} repeats{}, a few bursts of noise can look like a change: use at least {REPEATS_ADVISED}",
+                "with {} repeats{}, a few bursts of noise can look like a change: use at least {REPEATS_ADVISED}",
+                range_text(*fewest, *most),
                 in_parentheses(comparisons.as_ref())
             ),
             Self::HiddenDrift => f.write_str(HIDDEN_DRIFT),
@@ -466,6 +468,11 @@ fn confidence(level_min: f64, level_max: f64, parts: FamilyParts) -> String {
     } else {
         format!("{low}%")
     }
+}
+
+/// Formats the smallest and the largest of some numbers: `2 to 4`.
+fn range_text(fewest: u32, most: u32) -> String {
+    if fewest < most { format!("{fewest} to {most}") } else { fewest.to_string() }
 }
 
 /// Returns the comparisons that a note concerns, if these are not all: ` (throughput in scan)`.
@@ -568,8 +575,8 @@ mod tests {
             ),
             (
                 Absence::MeasuredApart { is_in_turns: true },
-                " is left out: it and the other target's were measured by two invocations, so not in turns",
-                " are left out: they and the other target's were measured by two invocations, so not in turns",
+                " is left out: another invocation measured the other target's repeat, so the two did not take turns",
+                " are left out: another invocation measured the other target's repeats, so the two did not take turns",
             ),
         ];
         for (why, one, several) in expected {

@@ -8,6 +8,7 @@ use record::Status;
 
 use super::draft::TargetPair;
 use super::halves::HalfPairs;
+use super::matching::NamedSide;
 use super::mean::mean;
 use super::metric::{OWN_CPU, THROUGHPUT};
 use super::reason::{Absence, Reason};
@@ -75,8 +76,10 @@ impl Relation<'_, '_> {
             return;
         }
 
-        self.say_what_is_left_out([self.base, self.target], of_base, &base_values, &too_short);
-        self.say_what_is_left_out([self.target, self.base], of_target, &values, &too_short);
+        let target = NamedSide { name: self.target, side: of_target };
+        self.say_what_is_left_out(self.base, of_base, target, &base_values, &too_short);
+        let base = NamedSide { name: self.base, side: of_base };
+        self.say_what_is_left_out(self.target, of_target, base, &values, &too_short);
         of_base.values = base_values;
         of_target.values = values;
     }
@@ -96,12 +99,13 @@ impl Relation<'_, '_> {
         Some(value)
     }
 
-    /// Adds a remark on each repeat of a target that has a value, but none that is related to the
-    /// other target's.
+    /// Adds a remark on each repeat of the target `name` that has a value, but none that is related
+    /// to the other target's.
     fn say_what_is_left_out(
         &self,
-        [target, other]: [&str; 2],
+        name: &str,
         side: &mut Side,
+        other: NamedSide<'_>,
         kept: &[TimedSample],
         too_short: &[Sample],
     ) {
@@ -111,14 +115,18 @@ impl Relation<'_, '_> {
 
         for value in side.values.iter().filter(|value| !is_kept(value)) {
             // The remark on the other target's repeat says so.
-            let mut of_other = self.samples.index.rows(self.place, other);
+            let mut of_other = self.samples.index.rows(self.place, other.name);
             if of_other.any(|row| value.sample.is_of(row) && has_few_turns(row)) {
                 continue;
             }
 
-            let repeat = self.samples.repeat_name(target, value.sample.run, value.sample.repeat);
+            let repeat = self.samples.repeat_name(name, value.sample.run, value.sample.repeat);
             let is_short = too_short.iter().any(|short| short.is_of_repeat_of(&value.sample));
-            let why = if is_short { Absence::FewTurns } else { Absence::Unpaired };
+            let why = if is_short {
+                Absence::FewTurns
+            } else {
+                Absence::without_partner(value, &other.side.values)
+            };
             side.reasons.push(Reason::Absent { repeat, why });
         }
     }
@@ -325,8 +333,13 @@ mod tests {
         let compared = compared(&figures);
         let typical = row(&compared, TYPICAL_RATE);
         assert_eq!((typical.values.len(), typical.base_values.len()), (4, 4));
-        let left_out = typical.reasons.iter().filter(|reason| reason.contains("is left out"));
-        assert_eq!(left_out.count(), 2, "{:?}", typical.reasons);
+        let why = "repeat 5 is left out: another invocation measured the other target's repeat, so the two did not take turns";
+        let expected = [format!("a.x, {why}"), format!("b.x, {why}")];
+        for explained in [typical, row(&compared, THROUGHPUT)] {
+            let mut reasons: Vec<&String> = explained.reasons.iter().collect();
+            reasons.retain(|reason| reason.contains("is left out"));
+            assert_eq!(reasons, [&expected[0], &expected[1]]);
+        }
     }
 
     #[test]

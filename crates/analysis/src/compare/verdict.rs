@@ -4,6 +4,7 @@
 use record::Status;
 
 use super::borrowed::moderate_spreads;
+use super::client_cpu::share_verdict_of_own_cpu;
 use super::concerned::SomeComparisons;
 use super::draft::{TargetPair, UndecidedRow, draft};
 use super::family::FamilyParts;
@@ -46,6 +47,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
 
     let has_hidden_drift = drafts.iter().any(|draft| draft.has_hidden_drift);
     let mut rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
+    share_verdict_of_own_cpu(&mut rows);
     let mut waits = compare_waits(&samples.index, &rows, &options.base, options.error_rate);
     let mut system_calls =
         compare_system_calls(&samples.index, &rows, &options.base, options.error_rate);
@@ -324,9 +326,14 @@ pub(super) fn notes_on_repeats(rows: &[&ComparedStep], has_hidden_drift: bool) -
 
     let mut with_few = shown.clone();
     with_few.retain(|row| (row.repeats() as usize) < REPEATS_ADVISED);
-    if let Some(fewest) = with_few.iter().map(|row| row.repeats() as usize).min() {
-        let comparisons = SomeComparisons::among(&with_few, &shown);
-        notes.push(Note::FewRepeats { fewest, comparisons });
+    // The note names the first.
+    with_few.sort_by_key(|row| row.repeats());
+    if let (Some(first), Some(last)) = (with_few.first(), with_few.last()) {
+        notes.push(Note::FewRepeats {
+            fewest: first.repeats(),
+            most: last.repeats(),
+            comparisons: SomeComparisons::among(&with_few, &shown),
+        });
     }
 
     notes.extend(note_on_looks(&estimated));

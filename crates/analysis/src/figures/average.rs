@@ -11,7 +11,7 @@ pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
 }
 
 /// Returns the median, or the mean of the two middle values; `None` without values.
-pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     let middle = values.len() / 2;
     if values.is_empty() {
@@ -33,4 +33,16 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
 pub(crate) fn scale(values: impl IntoIterator<Item = f64>, center: f64) -> Option<f64> {
     let distances = values.into_iter().map(|value| (value - center).abs());
     Some(NORMAL * median(distances)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_two_values_is_their_mean() {
+        assert_eq!(median([0.25, 0.75]), Some(0.5));
+        assert_eq!(median([3.0, 0.5, 1.0]), Some(1.0));
+        assert_eq!(median([]), None);
+    }
 }

@@ -90,6 +90,7 @@ mod tests {
         let expected = EventTotals { count: 7, seconds: Some(30e-9), bytes: None };
         assert_eq!(found.kinds["flush"], expected);
     }
+
     #[test]
     fn events_in_all_turns_of_a_step_count_by_the_targets_clock() {
         let turn =

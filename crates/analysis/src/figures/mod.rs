@@ -55,6 +55,7 @@ mod turns;
 pub(crate) mod typical;
 mod waits;
 
+pub use average::median;
 pub use calls::Calls;
 pub use client_hosts::ClientHostFigures;
 pub use competition::{Competition, TargetCompetition, UnevenStep, competition, uneven_steps};

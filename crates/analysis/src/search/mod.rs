@@ -403,7 +403,8 @@ fn p99_ms(row: &Row) -> Option<f64> {
 }
 
 fn verdict(search: &RateSearch, row: &Row) -> TrialVerdict {
-    let missed_rates = row.sla.iter().filter(|sla| !sla.met);
+    let of_readers = row.sla.iter().filter(|sla| !row.is_beside_reads(&sla.kind));
+    let missed_rates = of_readers.filter(|sla| !sla.met);
     let rate = missed_rates.map(|_| TrialVerdict::Missed(vec![MissedBound::Rate]));
     let p99 = search.p99_ms.map(|bound_ms| response_time_verdict(row, bound_ms));
 

@@ -386,6 +386,10 @@ fn a_writer_beside_readers_is_neither_their_rate_nor_bounded_with_them() {
     let too_slow = verdict(&SEARCH, &reads_beside_a_writer(21.0, true));
     assert_eq!(too_slow, TrialVerdict::Missed(vec![MissedBound::ResponseTime]));
 
+    let mut behind = reads_beside_a_writer(19.0, true);
+    behind.sla.as_mut().unwrap().met = false;
+    assert_eq!(verdict(&SEARCH, &behind), TrialVerdict::Sustained);
+
     let unlimited = reads_beside_a_writer(19.0, false);
     assert_eq!(achieved(&unlimited), Some(800.0));
     assert!(matches!(verdict(&SEARCH, &unlimited), TrialVerdict::NotJudged(_)));

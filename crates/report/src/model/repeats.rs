@@ -74,7 +74,8 @@ fn folded_rows(table: &Table, groups: Vec<RepeatedRows<'_>>) -> Table {
             folded.lead.remove(at);
             folded.rows.iter_mut().for_each(|row| drop(row.lead.remove(at)));
             if !first.is_empty() {
-                said = format!("{first} repeats; {said}");
+                let noun = if first.ends_with("repeats") { "" } else { " repeats" };
+                said = format!("{first}{noun}; {said}");
             }
         }
     }
@@ -212,8 +213,9 @@ fn medians(rows: &[&TableRow]) -> Vec<Median> {
     columns_of(rows).iter().map(|cells| median(cells)).collect()
 }
 
-/// Returns the number of repeats that have figures: `median of 3`, `one of 3`, `none of 3`, or `median
-/// of 2 to 3` where some figures have fewer. Figures that no repeat has do not count.
+/// Returns the number of repeats that have figures: `median of 3`, `1 of 3 repeats`, `none of 3
+/// repeats`, or `median of 2 to 3` where some figures have fewer. Figures that no repeat has do not
+/// count.
 fn count_text(figures: Vec<Vec<&Cell>>, repeat_count: usize) -> String {
     let mut figure_counts = Vec::new();
     for cells in figures {
@@ -225,9 +227,9 @@ fn count_text(figures: Vec<Vec<&Cell>>, repeat_count: usize) -> String {
 
     match (figure_counts.iter().min(), figure_counts.iter().max()) {
         (Some(least), Some(most)) if least < most => format!("median of {least} to {most}"),
-        (_, Some(1)) => format!("one of {repeat_count}"),
+        (_, Some(1)) => format!("1 of {repeat_count} repeats"),
         (_, Some(most)) => format!("median of {most}"),
-        (_, None) => format!("none of {repeat_count}"),
+        (_, None) => format!("none of {repeat_count} repeats"),
     }
 }
 
@@ -341,7 +343,7 @@ mod tests {
         ]);
         let groups = by_target(&table).unwrap();
         let leads: Vec<&str> = groups.iter().map(|group| group.lead[1].as_str()).collect();
-        assert_eq!(leads, ["median of 3", "one of 2", "median of 2"]);
+        assert_eq!(leads, ["median of 3", "1 of 2 repeats", "median of 2"]);
         let medians: Vec<&Median> = groups.iter().map(|group| &group.medians[0]).collect();
         assert_eq!(medians[0].cell, Cell::plain("1,100"));
         let spread = medians[0].spread_pct.unwrap();
@@ -387,9 +389,12 @@ mod tests {
         ]);
         let groups = by_target(&table).unwrap();
         let leads: Vec<&str> = groups.iter().map(|group| group.lead[1].as_str()).collect();
-        assert_eq!(leads, ["one of 2", "none of 3"]);
+        assert_eq!(leads, ["1 of 2 repeats", "none of 3 repeats"]);
         assert_eq!(groups[0].medians[0].value, Some(1000.0));
         assert_eq!(groups[1].medians[0].cell.text, "failed, missing");
+
+        let alone = folded(&Table { rows: table.rows[..2].to_vec(), ..table.clone() }).unwrap();
+        assert_eq!(alone.names[0], "1 of 2 repeats; `assay show --each` shows each repeat");
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl BisectView {
             BisectOutcome::EndsUndecided => {
                 text += &format!(
                     "It is not decided whether {step} differs between {oldest} and {newest}: a larger `--repeats-max`, longer \
-                 steps or a quieter machine help.\n"
+                 steps or a quieter machine may help.\n"
                 );
             }
             BisectOutcome::Changes(changes) => {

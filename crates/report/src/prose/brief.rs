@@ -91,25 +91,33 @@ fn counts(answer: &Answer) -> String {
     texts.join(", ")
 }
 
+/// A result of comparing work, which some verdicts have.
+struct WorkResult {
+    name: &'static str,
+    has: fn(WorkVerdict) -> bool,
+}
+
+/// The results in the order in which they are told. Each verdict has one of them.
+const WORK_RESULTS: [WorkResult; 4] = [
+    WorkResult { name: "more", has: |verdict| verdict == WorkVerdict::More },
+    WorkResult { name: "less", has: |verdict| verdict == WorkVerdict::Less },
+    WorkResult { name: "no change", has: |verdict| verdict == WorkVerdict::NoChangeShown },
+    WorkResult {
+        name: "not decided",
+        has: |verdict| !verdict.is_change() && verdict != WorkVerdict::NoChangeShown,
+    },
+];
+
 /// Counts the comparisons of the work of connections by their verdicts: `work: 8 more, 2 less`.
 fn counts_of_work(work: &[ComparedWork]) -> String {
-    let mut verdicts = Vec::new();
-    for part in work.iter().filter(|work| work.part.connection.is_some()) {
-        verdicts.push(match part.verdict {
-            WorkVerdict::More => "more",
-            WorkVerdict::Less => "less",
-            WorkVerdict::NoChangeShown => "no change",
-            WorkVerdict::NotDeterministic | WorkVerdict::Single | WorkVerdict::NotComparable => {
-                "not decided"
-            }
-        });
-    }
+    let mut of_connections: Vec<&ComparedWork> = work.iter().collect();
+    of_connections.retain(|compared| compared.part.connection.is_some());
 
     let mut texts = Vec::new();
-    for what in ["more", "less", "no change", "not decided"] {
-        let count = verdicts.iter().filter(|verdict| **verdict == what).count();
+    for WorkResult { name, has } in WORK_RESULTS {
+        let count = of_connections.iter().filter(|compared| has(compared.verdict)).count();
         if count > 0 {
-            texts.push(format!("{count} {what}"));
+            texts.push(format!("{count} {name}"));
         }
     }
 

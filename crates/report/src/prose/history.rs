@@ -11,10 +11,12 @@ pub(crate) fn heading(view: &HistoryView<'_>) -> String {
     let changes = view.history.changes();
     let failing = changes.iter().filter(|(_, change)| change.fails_gate()).count();
 
-    let longest = view.history.series.iter().map(|series| series.points.len()).max();
+    let longest = view.history.series.iter().map(|series| series.points.len()).max().unwrap_or(0);
     let found = match (changes.len(), failing) {
-        (0, _) if longest.is_some_and(|runs| runs < POINTS_MIN) => {
-            format!("too few runs to show a change: at least {POINTS_MIN} of a plan are needed")
+        (0, _) if longest < POINTS_MIN => {
+            format!(
+                "too few runs to show a change: at least {POINTS_MIN} runs of one plan are needed"
+            )
         }
         (0, _) => "no change of level".to_owned(),
         (count, 0) => counted(count, "change"),
@@ -76,12 +78,14 @@ mod tests {
 
     #[test]
     fn runs_that_are_too_few_to_show_a_change_are_not_said_to_show_none() {
-        let heading_of = |runs: usize| {
+        let series_of = |runs: usize| {
             let points = (0..runs)
                 .map(|run| HistoryPoint { run, mean: 1.0, low: 1.0, high: 1.0, repeats: 2 })
                 .collect();
-            let series = SeriesHistory { points, ..SeriesHistory::default() };
-            let history = History { series: vec![series], ..History::default() };
+            SeriesHistory { points, ..SeriesHistory::default() }
+        };
+        let heading_of = |series: Vec<SeriesHistory>| {
+            let history = History { series, ..History::default() };
             let view = HistoryView {
                 folder: "results",
                 runs: &[],
@@ -92,9 +96,11 @@ mod tests {
             };
             heading(&view)
         };
-        let few = heading_of(4);
-        let said = "too few runs to show a change: at least 5 of a plan are needed";
-        assert!(few.ends_with(said), "{few}");
-        assert!(heading_of(5).ends_with("no change of level"));
+        let said = "too few runs to show a change: at least 5 runs of one plan are needed";
+        for too_few in [Vec::new(), vec![series_of(4)]] {
+            let text = heading_of(too_few);
+            assert!(text.ends_with(said), "{text}");
+        }
+        assert!(heading_of(vec![series_of(5)]).ends_with("no change of level"));
     }
 }

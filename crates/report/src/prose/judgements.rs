@@ -30,9 +30,7 @@ pub fn comparison_sentence(row: &ComparedStep, base: &str, limit: f64) -> String
 
     if let Some(ratio) = row.ratio {
         text += &format!(", {}", ratio_with_bounds(ratio, row.interval));
-        let percent = format!("{:.1}", limit * 100.0);
-        let percent = percent.trim_end_matches(".0");
-        text += &format!(" of {base}; the threshold is {percent}%");
+        text += &format!(" of {base}; the threshold is {}", percent(limit));
     }
 
     // The verdict of two that are equal rests on this interval as well.
@@ -162,6 +160,8 @@ mod tests {
             "pg.next cached c8 l.i1: too noisy to say, 0.97 (0.90-1.05) of pg.base; the threshold is 2.5%; \
              pg.next, repeat 2 is left out: it failed"
         );
+        let of_fine_limit = comparison_sentence(&noisy, "pg.base", 0.0125);
+        assert!(of_fine_limit.contains("the threshold is 1.25%;"), "{of_fine_limit}");
     }
 
     #[test]

@@ -171,21 +171,23 @@ fn values(setting: &Difference, all: bool) -> SettingValues {
         return whole;
     };
 
-    let (items_a, items_b) = (items(a), items(b));
     if all {
         return whole;
     }
-    if items_a.len().max(items_b.len()) < ITEMS_MIN {
-        return if a != b && whole.a == whole.b { around_difference(a, b) } else { whole };
+
+    let (items_a, items_b) = (items(a), items(b));
+    if items_a.len().max(items_b.len()) >= ITEMS_MIN {
+        let own = SettingValues {
+            a: shown(&without(&items_a, &items_b), all),
+            b: shown(&without(&items_b, &items_a), all),
+        };
+        // Lists may differ only in the order of their items, or at the end of a long one.
+        if own.a != own.b {
+            return own;
+        }
     }
 
-    let own = SettingValues {
-        a: shown(&without(&items_a, &items_b), all),
-        b: shown(&without(&items_b, &items_a), all),
-    };
-
-    // Lists may differ only in the order of their items.
-    if own.a == own.b { whole } else { own }
+    if a != b && whole.a == whole.b { around_difference(a, b) } else { whole }
 }
 
 /// Returns two long values without most of what they begin with alike.
@@ -377,6 +379,13 @@ mod tests {
         };
         assert_eq!(
             line(&setting(&a, &b), false),
+            "build.cflags: ...ict-aliasing -O2 -g -> ...ict-aliasing -O3 -g [undeclared]"
+        );
+
+        // So is a list whose only other item differs late.
+        let [list_a, list_b] = [&a, &b].map(|last| format!("x=1,y=2,z=3,{last}"));
+        assert_eq!(
+            line(&setting(&list_a, &list_b), false),
             "build.cflags: ...ict-aliasing -O2 -g -> ...ict-aliasing -O3 -g [undeclared]"
         );
 

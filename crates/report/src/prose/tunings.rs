@@ -136,12 +136,15 @@ impl TuneView {
             format!("{name} breaks the bound of a kept step: {ratio}")
         } else if level.is_ruled_out {
             format!("{name} does not help: {ratio}")
+        } else if level.interval.is_none() {
+            format!("{name} is not shown to help: it has no interval")
         } else {
             format!("too noisy to say: {name} {ratio}")
         }
     }
 
-    /// Returns what the screening left open, with a space before it; empty if that is nothing.
+    /// Returns what the screening left open, with a space before it; empty if that is nothing. More
+    /// repeats would not help a level without an interval, so it is not open.
     fn left_open(&self) -> String {
         let mut results = self.ended.iter().rev().map(|ended| &ended.result);
         let screened = results.find_map(|result| match result {
@@ -150,16 +153,18 @@ impl TuneView {
         });
 
         let mut open = Vec::new();
-        for level in screened.into_iter().flatten().filter(|level| !level.is_decided()) {
-            let name = self.level_name(level.factor, level.level);
-            open.push(format!("{name} {}", size(level.ratio, level.interval)));
+        for level in screened.into_iter().flatten() {
+            if level.interval.is_some() && !level.is_decided() {
+                let name = self.level_name(level.factor, level.level);
+                open.push(format!("{name} {}", size(level.ratio, level.interval)));
+            }
         }
         if open.is_empty() {
             return String::new();
         }
 
         format!(
-            " Too noisy to say: {}. A larger `--repeats-max`, longer steps or a quieter machine help.",
+            " Too noisy to say: {}. A larger `--repeats-max`, longer steps or a quieter machine may help.",
             open.join(", ")
         )
     }
@@ -233,10 +238,24 @@ mod tests {
         assert_eq!(
             screened.answer(&TuneOutcome::NothingHelps),
             "No level of any factor is shown to help overwrite. Too noisy to say: write_buffer_size=16M 1.30x (0.47 to 3.40). \
-             A larger `--repeats-max`, longer steps or a quieter machine help.\n"
+             A larger `--repeats-max`, longer steps or a quieter machine may help.\n"
         );
 
         let decided = view(vec![ruled_out]).answer(&TuneOutcome::NothingHelps);
         assert_eq!(decided, "No level of any factor is shown to help overwrite.\n");
+    }
+
+    #[test]
+    fn a_level_without_an_interval_is_not_called_too_noisy() {
+        let without = ScreenedLevel { interval: None, ..level(0, 1.0, 1.0, 1.0) };
+        let screened = view(vec![without]);
+        assert_eq!(
+            screened.result(&screened.ended[0].result),
+            "  write_buffer_size=16M is not shown to help: it has no interval\n  nothing is shown to help"
+        );
+        assert_eq!(
+            screened.answer(&TuneOutcome::NothingHelps),
+            "No level of any factor is shown to help overwrite.\n"
+        );
     }
 }

@@ -111,7 +111,7 @@ impl Validity {
 fn is_uncounted_load(step: &ExactStep) -> bool {
     let row = &step.row;
     let is_valid = row.valid && row.status == Status::Complete;
-    is_valid && row.kind == StepKind::Load && step.missing().is_some()
+    is_valid && row.kind == StepKind::Load && step.work.ended_in_warmup()
 }
 
 fn count(figures: &Figures, is_counted: impl Fn(&Row) -> bool) -> usize {
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    fn exact(kind: StepKind, is_counted: bool) -> ExactStep {
+    fn exact(kind: StepKind, missing: Option<&str>) -> ExactStep {
         let part = WorkPart {
             role: WorkRole::Serving,
             name: "event".to_owned(),
@@ -138,7 +138,8 @@ mod tests {
         ExactStep {
             row: Row { kind, status: Status::Complete, valid: true, ..Row::default() },
             work: StepWork {
-                parts: if is_counted { vec![part] } else { Vec::new() },
+                parts: if missing.is_none() { vec![part] } else { Vec::new() },
+                missing: missing.map(str::to_owned),
                 ..StepWork::default()
             },
             graphs: BTreeMap::new(),
@@ -147,21 +148,26 @@ mod tests {
 
     #[test]
     fn steps_that_exact_cells_do_not_count_are_not_called_missing() {
-        let of = |steps: &[(StepKind, bool)]| {
-            let exact = steps.iter().map(|(kind, is_counted)| exact(*kind, *is_counted)).collect();
-            Validity::of_exact_steps(&Figures { exact, ..Figures::default() })
+        let of = |steps: [ExactStep; 3]| {
+            Validity::of_exact_steps(&Figures { exact: steps.into(), ..Figures::default() })
         };
+        let too_short = "the step ended before its 1000 operations of warm-up, or did not complete";
+        let settled = || exact(StepKind::Settle, Some(too_short));
+        let counted_query = || exact(StepKind::Query, None);
 
-        let good =
-            of(&[(StepKind::Load, false), (StepKind::Settle, false), (StepKind::Query, true)]);
+        let good = of([exact(StepKind::Load, Some(too_short)), settled(), counted_query()]);
         assert_eq!(
             good.text,
             "work was counted in 1 exact step result, and not in 1 load, which ended before the warm-up did"
         );
         assert!(good.is_good);
 
-        let bad = of(&[(StepKind::Query, false), (StepKind::Query, true)]);
-        assert_eq!(bad.text, "work was counted in 1 of 2 exact step results");
-        assert!(!bad.is_good);
+        let short_query = exact(StepKind::Query, Some(too_short));
+        let failed_load = exact(StepKind::Load, Some("callgrind does not answer"));
+        for missing in [short_query, failed_load] {
+            let bad = of([missing, settled(), counted_query()]);
+            assert_eq!(bad.text, "work was counted in 1 of 2 exact step results");
+            assert!(!bad.is_good);
+        }
     }
 }

@@ -156,7 +156,7 @@ fn reason_not_borrowed(reason: NotBorrowed) -> &'static str {
         }
         NotBorrowed::FewLenders => "too few other steps know their noise",
         NotBorrowed::Unlike => {
-            "the noise of the other steps differs too much, or is the same noise seen again"
+            "the noise of the other steps differs too much, or the steps share their noise"
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Exact work in tables and in the page.
 
 use analysis::figures::{ExactStep, Figures};
-use report::{TableStyle, tables_brief, tables_named};
+use report::{TableStyle, steps_with_table, tables_brief, tables_named};
 
 use crate::synthetic::{SMALL, add_exact, figures, source};
 use crate::{WIDE, check_once, html};
@@ -62,6 +62,13 @@ fn a_target_by_itself_has_its_work_too() {
     figures.exact.retain(|step| step.row.cell.target == base);
     let row = words(&table(&figures), "qr100").join(" ");
     assert_eq!(row, "qr100 query pg15.base/c1 55,010 0.000");
+}
+
+#[test]
+fn the_steps_of_a_run_that_only_counted_work_have_its_table() {
+    let mut figures = counted();
+    figures.rows.clear();
+    assert_eq!(steps_with_table(&source(SMALL).run, &figures, "work"), ["qr100"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The effects of factors on machines of which the truth is known.
 
 use analysis::compare::{CompareOptions, Effects, Pairing, Verdict, effects};
-use analysis::figures::Figures;
+use analysis::figures::{Figures, HalfBlock, TYPICAL_RATE};
 use analysis::settings::{Factors, Profile, ProfileSetting};
 
 use super::machine::{Drift, NOISES, Order, Random, Truth};
@@ -165,6 +165,48 @@ fn a_repeat_counts_where_all_combinations_have_it_and_only_turns_make_pairs() {
     let effect = &found(&grouped.measure(&mut random)).rows[0];
     assert_eq!(effect.compared.pairing, Pairing::Independent);
     assert!(effect.combinations.iter().all(|it| it.deviation.is_none()));
+}
+
+/// By hand: the ratios are 4, 1 and 2, and their mean is 2.
+#[test]
+fn a_combination_that_is_not_compared_leaves_each_other_its_own_deviation() {
+    let mut figures = Truth { repeats: 2, ..EQUAL }.measure(&mut Random::new(1));
+    for row in &mut figures.rows {
+        let rate = match row.cell.target.as_str() {
+            "new3.base" => 400.0,
+            "new5.base" => 200.0,
+            _ => 100.0,
+        };
+        row.metrics.insert(TYPICAL_RATE, Some(rate));
+        row.turns = Some(20);
+        for block in 0..20 {
+            row.half_blocks.push(HalfBlock {
+                block,
+                half: 0,
+                seconds: 0.1,
+                operations: 1000 + u64::from(block),
+                cpu_seconds: None,
+            });
+        }
+    }
+
+    // The targets of the second combination never took turns with each other.
+    for begun in figures.begun.iter_mut().filter(|begun| begun.cell.target == "new4.base") {
+        begun.invocation += 1;
+    }
+
+    let factors = Factors::find(&profiles(), &["old.base".to_owned()]).factors;
+    let shown_metrics = vec![TYPICAL_RATE.to_owned()];
+    let options = CompareOptions { shown_metrics, ..CompareOptions::default() };
+    let found = effects(&figures, factors, &options);
+    let effect = found.rows.iter().find(|row| row.compared.metric == TYPICAL_RATE).unwrap();
+    let [first, third] = &effect.combinations[..] else {
+        panic!("{:?}", effect.combinations);
+    };
+
+    assert_eq!([first.index, third.index], [0, 2]);
+    let [of_first, of_third] = [first, third].map(|it| it.deviation.unwrap().ratio);
+    assert!((of_first - 2.0).abs() < 1e-6 && (of_third - 1.0).abs() < 1e-6);
 }
 
 /// By hand: two combinations, two repeats; the square roots of products.

@@ -1,7 +1,7 @@
 //! Notes on comparisons that are less sure than they look.
 
 use analysis::compare::{CompareOptions, Verdict, compare};
-use analysis::figures::Figures;
+use analysis::figures::{Figures, Row};
 
 use super::machine::BASE;
 use super::verdicts::{compared, in_turns, notes, of};
@@ -53,6 +53,21 @@ fn comparisons_with_few_repeats_are_named_where_others_have_enough() {
         "{:?}",
         compared.notes
     );
+}
+
+#[test]
+fn of_comparisons_with_few_repeats_the_one_with_the_fewest_is_named() {
+    let all = in_turns(&[(10.0, 11.0), (11.0, 12.0), (10.5, 12.0), (10.0, 11.5), (11.0, 12.5)]);
+    let mut rows = all.clone();
+    for (step, repeats) in [("point", 4), ("update", 2)] {
+        for row in &all[..2 * repeats] {
+            rows.push(Row { step: step.to_owned(), ..row.clone() });
+        }
+    }
+
+    let compared = compared(rows);
+    let note = "with 2 to 4 repeats (throughput in update and 3 more comparisons), a few bursts";
+    assert!(notes(&compared, note), "{:?}", compared.notes);
 }
 
 #[test]

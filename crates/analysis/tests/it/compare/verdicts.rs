@@ -128,7 +128,8 @@ fn a_repeat_that_was_made_up_for_later_has_no_partner() {
     let row = of(&compared, "throughput");
     assert_eq!(row.pairing, Pairing::Paired);
     assert_eq!((row.values.len(), row.base_values.len()), (3, 3));
-    let why = "repeat 4 is left out: it and the other target's were measured by two invocations, so not next to each other";
+    let why = "repeat 4 is left out: another invocation measured the other target's repeat, so the two did not run next to \
+        each other";
     assert_eq!(row.reasons, [format!("old.base, {why}"), format!("new1.base, {why}")]);
 }
 

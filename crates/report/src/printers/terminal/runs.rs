@@ -165,12 +165,14 @@ pub fn tables_named(
 
 /// Returns the steps that have a table with this name.
 pub fn steps_with_table(run: &Run, figures: &Figures, name: &str) -> Vec<String> {
+    let measured = figures.rows.iter().map(|row| row.step.as_str());
+    // A run that only counts work has no other rows.
+    let counted = figures.exact.iter().map(|exact| exact.row.step.as_str());
+
     let mut steps = Vec::new();
-    for step in distinct(figures.rows.iter().map(|row| row.step.as_str())) {
+    for step in distinct(measured.chain(counted)) {
         let mut of_step = figures.clone();
-        of_step.rows.retain(|row| row.step == step);
-        of_step.missing.retain(|row| row.step == step);
-        of_step.exact.retain(|exact| exact.row.step == step);
+        of_step.retain_steps(&[step.to_owned()]);
 
         let matrix = Matrix::new(run, &of_step);
         if all_tables(run, &of_step, &matrix).iter().any(|named| named.name == name) {

@@ -5,8 +5,9 @@ use analysis::counted;
 use analysis::explain::{Change, TargetAnswer};
 
 use super::AnswerWriter;
+use crate::model::number::listed;
 use crate::prose::Passage;
-use crate::prose::numbers::factor_within;
+use crate::prose::numbers::{NAMED, factor_within};
 
 /// The number of targets up to which each has a sentence with its changes.
 const EACH: usize = 3;
@@ -108,7 +109,8 @@ impl<'a> AnswerWriter<'a> {
     }
 
     /// Names the targets that no sentence has told of and that lose, each with its largest loss: `c.x is
-    /// slower in scan (1.11x) and 2 other steps, d.x in load (1.05x).`
+    /// slower in scan (1.11x) and 2 other steps, d.x in load (1.05x).` Those that lose the least are
+    /// only counted.
     fn losses_of_others(&self, told: &[&str]) -> Option<String> {
         let mut losing: Vec<&'a TargetAnswer> = self.answer.targets.iter().collect();
         losing.retain(|target| !told.contains(&target.target.as_str()));
@@ -130,7 +132,7 @@ impl<'a> AnswerWriter<'a> {
             losses.push(loss);
         }
 
-        if losses.is_empty() { None } else { Some(losses.join(", ") + ".") }
+        if losses.is_empty() { None } else { Some(listed(&losses, NAMED, ", ") + ".") }
     }
 }
 

@@ -516,6 +516,22 @@ fn of_many_targets_each_that_loses_is_named_with_its_largest_loss() {
 }
 
 #[test]
+fn of_very_many_targets_that_lose_those_with_the_smallest_losses_are_counted() {
+    let targets: [Target<'_>; 7] = [
+        ("pg11.x", &[(0.5, Slower)]),
+        ("pg12.x", &[(0.6, Slower)]),
+        ("pg13.x", &[(0.65, Slower)]),
+        ("pg14.x", &[(0.7, Slower)]),
+        ("pg15.x", &[(0.75, Slower)]),
+        ("pg16.x", &[(0.8, Slower)]),
+        ("pg17.x", &[(1.9, Faster)]),
+    ];
+    let said = text_of("pg10.x", &targets, None);
+    let losses = "pg12 is slower in l.i0 (1.67x), pg13 in l.i0 (1.54x), pg14 in l.i0 (1.43x), pg15 in l.i0 (1.33x) and 1 more.";
+    assert!(said.contains(losses), "{said}");
+}
+
+#[test]
 fn of_many_targets_the_best_and_the_worst_are_named() {
     let targets: [Target<'_>; 5] = [
         ("pg13.x", &[(1.2, Faster), (1.0, TooNoisy)]),

@@ -14,10 +14,11 @@ pub(super) fn wording(hidden: &HiddenCost, about: &Finding) -> Wording {
 }
 
 /// Names what changed: `b.c: 17% less own CPU per query in q100, no change in throughput shown`. Of
-/// several steps, the largest change first and then each: `up to 17% less own CPU per operation in 2
-/// steps (q100 17%, load 9.1%)`.
+/// several steps or loads, the largest change first and then each: `up to 17% less own CPU per
+/// operation in 2 steps (q100 17%, load 9.1%)`.
 fn title(hidden: &HiddenCost, about: &Finding) -> String {
     let cost = &hidden.costs[0];
+    let is_several = hidden.costs.len() > 1;
 
     // Own CPU changes when commits don't wait, and when work is repeated: it follows.
     let what = if let Some(fsyncs) = hidden.fsyncs {
@@ -25,14 +26,14 @@ fn title(hidden: &HiddenCost, about: &Finding) -> String {
     } else if let Some(retries) = hidden.retries {
         conflicts_instead(Conflict::Retries, retries, Some(&cost.case.operation))
     } else {
-        let up_to = if about.step.is_none() { "up to " } else { "" };
+        let up_to = if is_several { "up to " } else { "" };
         let per = shared_operation(hidden.costs.iter().map(|cost| &cost.case));
         format!("{up_to}{} own CPU per {per}", change_of(cost).text())
     };
 
     let mut title = format!("{}: {what} in {}", about.target, place(about));
-    if about.step.is_none() && hidden.fsyncs.is_none() && hidden.retries.is_none() {
-        title += &format!(" ({})", each_step(&hidden.costs));
+    if is_several && hidden.fsyncs.is_none() && hidden.retries.is_none() {
+        title += &format!(" ({})", each_place(&hidden.costs));
     }
     if let Some(kb) = hidden.read_kb {
         title += &format!(", {}", other_reads(kb));
@@ -45,13 +46,13 @@ fn title(hidden: &HiddenCost, about: &Finding) -> String {
     title
 }
 
-/// Lists the steps with their changes: `q100 17%, load 9.1%`.
-fn each_step(costs: &[ChangedCost]) -> String {
-    let mut steps = Vec::new();
+/// Lists the steps, with their loads if there are several, and their changes: `q100 17%, load 9.1%`.
+fn each_place(costs: &[ChangedCost]) -> String {
+    let mut places = Vec::new();
     for cost in costs {
-        steps.push(format!("{} {}", cost.case.place, change_of(cost).size()));
+        places.push(format!("{} {}", cost.case.place, change_of(cost).size()));
     }
-    listed(&steps, NAMED, ", ")
+    listed(&places, NAMED, ", ")
 }
 
 /// States the change of own CPU and its certainty, why throughput does not show it, and what else

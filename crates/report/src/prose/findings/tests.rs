@@ -569,8 +569,13 @@ fn all_findings_and_caveats_read_like_this() {
     findings.push(change(missed(), &slower, shared[..5].to_vec()));
     findings.push(change(missed(), &slower, shared));
     findings.push(change(missed(), &all, Vec::new()));
-    let others = all_others(&all).into_iter();
-    findings.extend(others.map(|statement| finding(statement, &slower[..1])));
+    for statement in all_others(&all) {
+        let case_count = match &statement {
+            Statement::HiddenCost(hidden) => hidden.costs.len(),
+            _ => 1,
+        };
+        findings.push(finding(statement, &slower[..case_count]));
+    }
 
     let mut page = String::new();
     for finding in &findings {

@@ -16,7 +16,7 @@ pub(super) fn wording(steps: &[StepWitnesses], about: &Finding) -> Wording {
     if let Some(function) = &first.function {
         let mut text = function_text(function, first.profiled.as_ref());
         if let Some(opposite) = &first.opposite {
-            text += &format!("; {}", function_text(opposite, None));
+            text += &format!("; against that, {}", function_text(opposite, None));
         }
         sentences.push(text + ".");
     }

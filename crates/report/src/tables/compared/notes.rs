@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use analysis::compare::{ComparedStep, Verdict};
 use analysis::counted;
-use analysis::figures::Figures;
+use analysis::figures::{Figures, median};
 use record::{ResolvedValue, Run};
 use words::Engine;
 
@@ -26,7 +26,7 @@ pub(super) fn detectable<'a>(rows: impl Iterator<Item = &'a ComparedStep>) -> Op
     changes.sort_by(|a, b| a.size.total_cmp(&b.size));
 
     let (least, most) = (changes.first()?, changes.last()?);
-    let middle = median(changes.iter().map(|change| change.size).collect())?;
+    let middle = median(changes.iter().map(|change| change.size))?;
 
     let mut text = format!("the smallest change that could be shown here: {}", size_text(middle));
     if least.text() != most.text() {
@@ -52,15 +52,6 @@ impl DetectableChange<'_> {
     fn text(&self) -> String {
         size_text(self.size)
     }
-}
-
-/// Returns the median of some sizes; of an even number of them, the mean of the middle two. `None`
-/// without any.
-fn median(mut sizes: Vec<f64>) -> Option<f64> {
-    sizes.sort_by(f64::total_cmp);
-    let upper = sizes.get(sizes.len() / 2)?;
-    let lower = sizes[(sizes.len() - 1) / 2];
-    Some(f64::midpoint(lower, *upper))
 }
 
 /// Formats the size of a change.
@@ -132,22 +123,60 @@ const USELESS: &str = "where it is too noisy to say, more repeats would not help
 const COUNT_INSTEAD: &str = "; `assay run PLAN --exact --repeats 0` counts instructions instead, \
                              which other programs do not disturb";
 
+/// The advice for the comparisons of a table that are too noisy to say.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Advice {
+    /// The changes that more repeats would show.
+    text: String,
+    /// The smallest number of repeats that helps; `None`: no number does.
+    repeats: Option<u32>,
+    /// The words about longer steps, after a semicolon; may be empty.
+    of_longer_steps: String,
+}
+
+impl Advice {
+    /// Returns the advice as a note; with the name of a `run`, it has the command that adds repeats.
+    fn note(&self, run: Option<&str>) -> String {
+        let command = match (self.repeats, run) {
+            (Some(repeats), Some(run)) => {
+                format!(" (`assay run --resume {run} --repeats {repeats}`)")
+            }
+            _ => String::new(),
+        };
+        format!("{}{command}{}", self.text, self.of_longer_steps)
+    }
+}
+
+/// Returns the notes of tables that have advice or none. What is said of several alike is said once,
+/// and the first that advises repeats of the `run` has the command.
+pub(super) fn said_once(advice: Vec<Option<Advice>>, run: Option<&str>) -> Vec<Option<String>> {
+    let mut said: Vec<Advice> = Vec::new();
+    let mut notes = Vec::new();
+    for of_table in advice {
+        let Some(unsaid) = of_table.filter(|known| !said.contains(known)) else {
+            notes.push(None);
+            continue;
+        };
+
+        let has_command = said.iter().any(|earlier| earlier.repeats.is_some());
+        notes.push(Some(unsaid.note(run.filter(|_| !has_command))));
+        said.push(unsaid);
+    }
+    notes
+}
+
 /// Returns what more repeats would show where some of these comparisons are too noisy to say;
-/// `None` if none is. The first such note has the command that adds repeats.
-pub(super) fn more_repeats(
-    board: &Board<'_>,
-    rows: &[&ComparedStep],
-    is_first: bool,
-) -> Option<String> {
+/// `None` if none is.
+pub(super) fn more_repeats(board: &Board<'_>, rows: &[&ComparedStep]) -> Option<Advice> {
     let noisy = noisy_rows(rows);
     let measured = noisy.iter().map(|row| measured_repeats(board, row)).max()?;
-    let size_now = median(noisy.iter().filter_map(|row| row.detectable()).collect())?;
+    let size_now = median(noisy.iter().filter_map(|row| row.detectable()))?;
 
-    let mut texts = vec![format!("{} now", size_text(size_now))];
+    let mut texts = Vec::new();
     let mut advised = None;
     let mut last_size = None;
     for repeats in REPEATS.into_iter().filter(|repeats| *repeats > measured) {
-        let sizes = noisy.iter().filter_map(|row| row.detectable_with(repeats)).collect();
+        let sizes = noisy.iter().filter_map(|row| row.detectable_with(repeats));
         let Some(size) = median(sizes) else {
             continue;
         };
@@ -161,21 +190,23 @@ pub(super) fn more_repeats(
     }
     let Some(advised) = advised else {
         let is_useless = last_size.is_some_and(|size| size > LARGE);
-        return is_useless.then(|| useless(board.comparison.run, board.comparison.figures));
+        return is_useless.then(|| Advice {
+            text: useless(board.comparison.run, board.comparison.figures),
+            repeats: None,
+            of_longer_steps: String::new(),
+        });
     };
 
     let which = if noisy.len() == 1 { "" } else { " in the median step" };
-    let mut text = format!(
-        "where it is too noisy to say, more repeats would show smaller changes{which}: {}",
-        texts.join(", ")
-    );
-
-    if let [run] = board.comparison.runs
-        && is_first
-    {
-        text += &format!(" (`assay run --resume {} --repeats {advised}`)", run.name);
-    }
-    Some(text + &longer_steps(&noisy))
+    Some(Advice {
+        text: format!(
+            "where it is too noisy to say, more repeats would show smaller changes{which}: {}, instead of {} now",
+            texts.join(", "),
+            size_text(size_now)
+        ),
+        repeats: Some(advised),
+        of_longer_steps: longer_steps(&noisy),
+    })
 }
 
 /// Returns the comparisons that are too noisy to say and of which more repeats would tell more.
@@ -240,10 +271,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_of_two_sizes_is_their_mean() {
-        assert_eq!(median(vec![0.25, 0.75]), Some(0.5));
-        assert_eq!(median(vec![3.0, 0.5, 1.0]), Some(1.0));
-        assert_eq!(median(Vec::new()), None);
+    fn the_first_advice_of_repeats_has_the_command_and_none_is_given_twice() {
+        let advice = |text: &str, repeats| Advice {
+            text: text.to_owned(),
+            repeats,
+            of_longer_steps: "; and so on".to_owned(),
+        };
+        let of_no_use = advice("of no use", None);
+        let of_five = advice("5 help", Some(5));
+        let of_ten = advice("10 help", Some(10));
+        let of_tables = [Some(of_no_use), None, Some(of_five.clone()), Some(of_five), Some(of_ten)];
+
+        let notes = said_once(of_tables.to_vec(), Some("a-run"));
+        let texts: Vec<&str> = notes.iter().map(|note| note.as_deref().unwrap_or("-")).collect();
+        assert_eq!(
+            texts,
+            [
+                "of no use; and so on",
+                "-",
+                "5 help (`assay run --resume a-run --repeats 5`); and so on",
+                "-",
+                "10 help; and so on"
+            ]
+        );
+        assert!(
+            said_once(of_tables.to_vec(), None).iter().flatten().all(|note| !note.contains('`'))
+        );
     }
 
     #[test]

@@ -56,14 +56,17 @@ fn tables_of(board: &Board<'_>, metric: &str) -> Vec<Table> {
         first.notes.extend(notes::not_begun(board));
     }
 
-    // What is said of several tables alike is said once.
-    let mut said: Vec<String> = Vec::new();
-    for (table, grid) in tables.iter_mut().zip(&grids) {
-        let note = notes::more_repeats(board, &rows_of(board, metric, grid), said.is_empty());
-        if let Some(note) = note.filter(|note| !said.contains(note)) {
-            table.notes.push(note.clone());
-            said.push(note);
-        }
+    let mut advice = Vec::new();
+    for grid in &grids {
+        advice.push(notes::more_repeats(board, &rows_of(board, metric, grid)));
+    }
+
+    let run = match board.comparison.runs {
+        [run] => Some(run.name.as_str()),
+        _ => None,
+    };
+    for (table, note) in tables.iter_mut().zip(notes::said_once(advice, run)) {
+        table.notes.extend(note);
     }
     tables
 }

@@ -205,6 +205,7 @@ fn work() -> Vec<Finding> {
         path: vec!["serve".to_owned()],
         ..ChangedFunction::default()
     };
+    let opposite = ChangedFunction { name: "copy".to_owned(), ..function(-7_000.0) };
     let profiled = |name: &str, is_same| Some(ProfiledFunction { name: name.to_owned(), is_same });
     let step = |function, opposite, profiled| StepWitnesses {
         agreement: Agreement::Certain,
@@ -225,7 +226,7 @@ fn work() -> Vec<Finding> {
         step(None, None, None),
         step(Some(function(10_001.0)), None, profiled("find", true)),
         step(Some(function(-10_001.0)), None, profiled("sort", false)),
-        step(Some(function(10_001.0)), Some(function(-7_000.0)), None),
+        step(Some(function(10_001.0)), Some(opposite), None),
     ];
     steps.map(|step| finding(Statement::Work(vec![step]), &[slower("q100")])).into()
 }

@@ -8,15 +8,35 @@ fn title_of_costs(costs: &[ChangedCost]) -> String {
     Wording::of(&finding(Statement::HiddenCost(hidden), &cases)).title
 }
 
-/// A title spoke of scans where three of four steps were puts, and gave the largest change for all.
-#[test]
-fn a_title_about_several_steps_names_each_change_and_only_a_shared_operation() {
-    let cost = |step: &str, operation: &str, ratio| ChangedCost {
+/// Returns a changed cost. The place begins with its step.
+fn cost(place: &str, operation: &str, ratio: f64) -> ChangedCost {
+    ChangedCost {
         ratio,
         interval: None,
         repeat_count: 5,
-        case: CaseFacts { operation: operation.to_owned(), ..slower(step) },
-    };
+        case: CaseFacts {
+            place: place.to_owned(),
+            operation: operation.to_owned(),
+            ..slower(place.split(' ').next().unwrap())
+        },
+    }
+}
+
+/// The largest change was given for all loads.
+#[test]
+fn a_title_about_several_loads_of_a_step_names_each_change() {
+    let costs =
+        [cost("q100 at 2 clients", "query", 1.16), cost("q100 at 8 clients", "query", 1.05)];
+    assert_eq!(
+        title_of_costs(&costs),
+        "b.c: up to 16% more own CPU per query in q100 (q100 at 2 clients 16%, q100 at 8 clients 5.0%), throughput too \
+         noisy to say"
+    );
+}
+
+/// A title spoke of scans where three of four steps were puts, and gave the largest change for all.
+#[test]
+fn a_title_about_several_steps_names_each_change_and_only_a_shared_operation() {
     let costs = [
         cost("fwdrange", "scan", 1.16),
         cost("fillseq", "put", 1.12),

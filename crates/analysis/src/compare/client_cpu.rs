@@ -1,0 +1,80 @@
+//! CPU of clients that is own CPU: one figure, which has one verdict.
+
+use super::metric::{CLIENT_CPU, OWN_CPU};
+use super::{ComparedStep, Sample};
+
+/// The relative difference of two sums of the same times that were added in another order.
+const ROUNDING_OF_SUMS: f64 = 1e-9;
+
+/// Gives CPU of clients the verdict of own CPU where both are the same figure, as where a library
+/// works in the threads of clients that have one kind of operation. Their families have different
+/// levels, so that one of two equal ratios could be shown and the other not.
+pub(super) fn share_verdict_of_own_cpu(rows: &mut [ComparedStep]) {
+    for index in 0..rows.len() {
+        let of_clients = &rows[index];
+        if of_clients.metric != CLIENT_CPU {
+            continue;
+        }
+
+        let own = rows.iter().find(|own| {
+            own.metric == OWN_CPU && own.compares_the_same(of_clients) && is_same(own, of_clients)
+        });
+        if let Some(own) = own {
+            rows[index] = ComparedStep { metric: CLIENT_CPU.to_owned(), ..own.clone() };
+        }
+    }
+}
+
+/// Returns whether two comparisons are of the same figures.
+fn is_same(one: &ComparedStep, another: &ComparedStep) -> bool {
+    !one.values.is_empty()
+        && has_same_values(&one.values, &another.values)
+        && has_same_values(&one.base_values, &another.base_values)
+}
+
+fn has_same_values(some: &[Sample], others: &[Sample]) -> bool {
+    let mut pairs = some.iter().zip(others);
+    some.len() == others.len()
+        && pairs.all(|(one, another)| {
+            let difference = (one.value - another.value).abs();
+            one.is_of_repeat_of(another) && difference <= ROUNDING_OF_SUMS * one.value.abs()
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Verdict;
+
+    /// Returns a comparison of two repeats with these values, whose base has a tenth of them.
+    fn row(metric: &str, verdict: Verdict, values: [f64; 2]) -> ComparedStep {
+        let sample = |repeat, value| Sample { run: 0, repeat, value };
+        let [first, second] = values;
+        ComparedStep {
+            step: "scan".to_owned(),
+            metric: metric.to_owned(),
+            verdict,
+            values: vec![sample(1, first), sample(2, second)],
+            base_values: vec![sample(1, first / 10.0), sample(2, second / 10.0)],
+            ..ComparedStep::default()
+        }
+    }
+
+    #[test]
+    fn one_figure_has_one_verdict_and_another_figure_its_own() {
+        let own = row(OWN_CPU, Verdict::Slower, [3.0, 4.0]);
+        let same = row(CLIENT_CPU, Verdict::TooNoisy, [3.0 + 1e-12, 4.0]);
+        let mut rows = [same, own.clone()];
+        share_verdict_of_own_cpu(&mut rows);
+        assert_eq!(rows[0].verdict, Verdict::Slower);
+        assert_eq!(rows[0].metric, CLIENT_CPU);
+
+        // The clients' threads also write.
+        let more = row(CLIENT_CPU, Verdict::TooNoisy, [3.0, 4.5]);
+        let elsewhere = ComparedStep { step: "get".to_owned(), ..rows[0].clone() };
+        let elsewhere = ComparedStep { verdict: Verdict::TooNoisy, ..elsewhere };
+        let mut rows = [more, elsewhere, own];
+        share_verdict_of_own_cpu(&mut rows);
+        assert_eq!([rows[0].verdict, rows[1].verdict], [Verdict::TooNoisy; 2]);
+    }
+}
