@@ -98,6 +98,16 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Joins at most `most` texts, and counts the others: `a, b and 3 more`.
+pub fn listed<T: AsRef<str>>(texts: &[T], most: usize, separator: &str) -> String {
+    let shown: Vec<&str> = texts.iter().take(most).map(AsRef::as_ref).collect();
+    let joined = shown.join(separator);
+    match texts.len().saturating_sub(most) {
+        0 => joined,
+        more => format!("{joined} and {more} more"),
+    }
+}
+
 /// Writes which of some things are meant.
 ///
 /// ```

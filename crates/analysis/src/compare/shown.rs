@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use words::fixed;
+use words::{fixed, listed};
 
 use super::ComparedStep;
 use super::metric::{has_verdict, metric_label};
@@ -69,14 +69,8 @@ impl fmt::Display for ShownChanges {
 
         let mut largest = self.named.clone();
         sort_largest_first(&mut largest, |change| change.size);
-        let mut texts: Vec<String> = largest.into_iter().map(|change| change.text).collect();
-        let more = texts.len().saturating_sub(NAMED);
-        texts.truncate(NAMED);
-        write!(f, " ({}", texts.join(", "))?;
-        if more > 0 {
-            write!(f, " and {more} more")?;
-        }
-        f.write_str(")")
+        let texts: Vec<String> = largest.into_iter().map(|change| change.text).collect();
+        write!(f, " ({})", listed(&texts, NAMED, ", "))
     }
 }
 

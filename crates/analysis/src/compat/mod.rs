@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use record::{
     Build, Cell, CellKey, CellRef, FactDifference, Host, RecordError, Run, RunDir, Target,
 };
+use words::listed;
 
 use crate::figures::Figures;
 use crate::figures::machines::HOST_ID;
@@ -158,16 +159,7 @@ pub fn differences_text(differences: &[FactDifference], absent: &str) -> String 
             format!("`{name}` {} -> {}", shown(first), shown(now))
         }
     };
-    first_texts(&differences.iter().map(text).collect::<Vec<_>>())
-}
-
-/// Lists the first texts and counts the others.
-fn first_texts(texts: &[String]) -> String {
-    let shown = texts[..texts.len().min(LISTED_MAX)].join(", ");
-    match texts.len().saturating_sub(LISTED_MAX) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
+    listed(&differences.iter().map(text).collect::<Vec<_>>(), LISTED_MAX, ", ")
 }
 
 /// Refuses runs whose values are not repeats of each other, and returns notes on those that are.
@@ -395,7 +387,7 @@ fn changes(runs: &[Recorded]) -> Vec<String> {
         let note = |(what, names): (String, Vec<String>)| {
             let subject = match names.as_slice() {
                 [one] => format!("Target {one} is not"),
-                many => format!("None of {} is", first_texts(many)),
+                many => format!("None of {} is", listed(many, LISTED_MAX, ", ")),
             };
             format!("{subject} the same in run {} as in run 1: {what}.", index + 1)
         };

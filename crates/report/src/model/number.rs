@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-pub(crate) use words::fixed;
 use words::{Decimals, grouped};
+pub(crate) use words::{fixed, listed};
 
 /// Formats a single rate as tables do: `22,293`, `3.41`, `0.0294`.
 pub fn rate_text(per_second: f64) -> String {
@@ -57,16 +57,6 @@ pub(crate) fn enumerated(names: &[impl AsRef<str>]) -> String {
     match names.as_slice() {
         [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
         names => names.concat(),
-    }
-}
-
-/// Joins at most `most` texts, and counts the others: `a, b and 3 more`.
-pub(crate) fn listed<T: AsRef<str>>(texts: &[T], most: usize, separator: &str) -> String {
-    let shown: Vec<&str> = texts.iter().take(most).map(AsRef::as_ref).collect();
-    let joined = shown.join(separator);
-    match texts.len().saturating_sub(most) {
-        0 => joined,
-        more => format!("{joined} and {more} more"),
     }
 }
 
