@@ -9,18 +9,18 @@ const ROUNDING_OF_SUMS: f64 = 1e-9;
 /// Gives CPU of clients the verdict of own CPU where both are the same figure, as where a library
 /// works in the threads of clients that have one kind of operation. Their families have different
 /// levels, so that one of two equal ratios could be shown and the other not.
+///
+/// The comparisons of a target in a step follow each other in `rows`.
 pub(super) fn share_verdict_of_own_cpu(rows: &mut [ComparedStep]) {
-    for index in 0..rows.len() {
-        let of_clients = &rows[index];
-        if of_clients.metric != CLIENT_CPU {
+    for of_step in rows.chunk_by_mut(|row, next| row.compares_the_same(next)) {
+        let at = |metric: &str| of_step.iter().position(|row| row.metric == metric);
+        let (Some(own), Some(of_clients)) = (at(OWN_CPU), at(CLIENT_CPU)) else {
             continue;
-        }
+        };
 
-        let own = rows.iter().find(|own| {
-            own.metric == OWN_CPU && own.compares_the_same(of_clients) && is_same(own, of_clients)
-        });
-        if let Some(own) = own {
-            rows[index] = ComparedStep { metric: CLIENT_CPU.to_owned(), ..own.clone() };
+        if is_same(&of_step[own], &of_step[of_clients]) {
+            let own = of_step[own].clone();
+            of_step[of_clients] = ComparedStep { metric: CLIENT_CPU.to_owned(), ..own };
         }
     }
 }
@@ -73,7 +73,7 @@ mod tests {
         let more = row(CLIENT_CPU, Verdict::TooNoisy, [3.0, 4.5]);
         let elsewhere = ComparedStep { step: "get".to_owned(), ..rows[0].clone() };
         let elsewhere = ComparedStep { verdict: Verdict::TooNoisy, ..elsewhere };
-        let mut rows = [more, elsewhere, own];
+        let mut rows = [elsewhere, more, own];
         share_verdict_of_own_cpu(&mut rows);
         assert_eq!([rows[0].verdict, rows[1].verdict], [Verdict::TooNoisy; 2]);
     }
