@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use engine::{Error, ErrorClass, Session};
 use plan::transactions::Transaction;
 
-use super::block_language_of;
 use super::call::{list_values, run_whole};
 use super::language::{BlockText, Language};
+use super::language_of;
 use super::routine::{Argument, Routine};
 use crate::Executed;
 use crate::transactions::compiled::Compiler;
@@ -56,11 +56,12 @@ impl<S: Session> Body<S> for Block {
     /// # Errors
     /// An engine without blocks.
     fn prepare(compiler: &mut Compiler<'_, S>, transaction: &Transaction) -> Result<Self, Error> {
-        let Some(language) = compiler.dialect.engine().and_then(block_language_of) else {
+        let Some(of_procedures) = compiler.dialect.engine().and_then(language_of) else {
             let what = "the engine has no blocks of statements";
             return Err(Error::new(ErrorClass::Other, what));
         };
 
+        let language = of_procedures.of_blocks();
         let routine = Routine::new(language, compiler.statements, transaction);
         Ok(Self {
             template: language.block(&routine.parts("")),

@@ -74,6 +74,9 @@ pub(super) trait Language: Sync {
     /// Returns the engine.
     fn engine(&self) -> Engine;
 
+    /// Returns the language of the engine's blocks.
+    fn of_blocks(&self) -> &'static dyn Language;
+
     /// Returns the statements that each session with calls or blocks runs first.
     fn session_settings(&self) -> &'static [&'static str] {
         &[]

@@ -66,19 +66,10 @@ pub(super) fn session_settings(engine: Option<Engine>) -> &'static [&'static str
     }
 }
 
-/// Returns the language of an engine's procedures.
+/// Returns the language of an engine's procedures; [`Language::of_blocks`] is that of its blocks.
 fn language_of(engine: Engine) -> Option<&'static dyn Language> {
     match engine {
         Engine::Postgres => Some(&Postgres { is_block: false }),
-        Engine::Mysql => Some(&Mysql),
-        _ => None,
-    }
-}
-
-/// Returns the language of an engine's blocks.
-fn block_language_of(engine: Engine) -> Option<&'static dyn Language> {
-    match engine {
-        Engine::Postgres => Some(&Postgres { is_block: true }),
         Engine::Mysql => Some(&Mysql),
         _ => None,
     }

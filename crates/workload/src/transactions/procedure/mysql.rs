@@ -32,6 +32,10 @@ impl Language for Mysql {
         Engine::Mysql
     }
 
+    fn of_blocks(&self) -> &'static dyn Language {
+        &Mysql
+    }
+
     fn leaves_failed_transactions_open(&self) -> bool {
         true
     }

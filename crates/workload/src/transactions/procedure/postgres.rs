@@ -23,6 +23,10 @@ impl Language for Postgres {
         Engine::Postgres
     }
 
+    fn of_blocks(&self) -> &'static dyn Language {
+        &Postgres { is_block: true }
+    }
+
     /// The first makes `select ... into` look for a second row. The second lets the outcome of a block
     /// through, which is a notice.
     fn session_settings(&self) -> &'static [&'static str] {
