@@ -278,43 +278,26 @@ impl Workload {
 
     /// Returns the rate of the step with this name.
     pub fn step_rate(&self, name: &str) -> StepRate {
-        match self {
+        let found = match self {
             Self::Insert(insert) => {
                 let step = insert.steps.iter().find(|step| step.name == name);
-                match step.map(|step| &step.kind) {
-                    Some(InsertStepKind::Write { rate, .. }) => {
-                        StepRate::of(rate.map(TestRate::PerClient))
-                    }
-                    Some(InsertStepKind::Query { rate, .. }) if *rate > 0.0 => {
-                        StepRate::Given(TestRate::PerClient(*rate))
-                    }
-                    _ => StepRate::CannotHave,
-                }
+                step.map(|step| StepRate::of_insert(&step.kind))
             }
             Self::Sysbench(sysbench) => {
                 let step = sysbench.steps.iter().find(|step| step.name == name);
-                match step.map(|step| &step.kind) {
-                    Some(SysbenchStepKind::Run { rate, .. }) => StepRate::of(rate.clone()),
-                    _ => StepRate::CannotHave,
-                }
+                step.map(|step| StepRate::of_sysbench(&step.kind))
             }
             Self::Transactions(transactions) => {
                 let step = transactions.steps.iter().find(|step| step.name == name);
-                match step.map(|step| &step.kind) {
-                    Some(TransactionsStepKind::Run { rate, pauses, .. }) if pauses.is_empty() => {
-                        StepRate::of(rate.clone())
-                    }
-                    _ => StepRate::CannotHave,
-                }
+                step.map(|step| StepRate::of_transactions(&step.kind))
             }
             Self::Kv(kv) => {
                 let step = kv.steps.iter().find(|step| step.name == name);
-                match step.filter(|step| step.kind.may_have_rate()) {
-                    Some(step) => StepRate::of(step.rate.clone()),
-                    None => StepRate::CannotHave,
-                }
+                step.map(StepRate::of_kv)
             }
-        }
+        };
+
+        found.unwrap_or(StepRate::CannotHave)
     }
 
     /// Returns the steps whose rate is a share of the highest one, by their names.

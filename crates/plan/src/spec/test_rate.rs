@@ -1,6 +1,6 @@
 //! The rate at which the clients of a test begin operations.
 
-use super::ExpectedRate;
+use super::{ExpectedRate, InsertStepKind, KvStep, SysbenchStepKind, TransactionsStepKind};
 
 /// The rate of a test, whatever the replies: an open loop.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +23,39 @@ pub enum StepRate {
 }
 
 impl StepRate {
+    pub(super) fn of_insert(kind: &InsertStepKind) -> Self {
+        match kind {
+            InsertStepKind::Write { rate, .. } => Self::of(rate.map(TestRate::PerClient)),
+            InsertStepKind::Query { rate, .. } if *rate > 0.0 => {
+                Self::Given(TestRate::PerClient(*rate))
+            }
+            _ => Self::CannotHave,
+        }
+    }
+
+    pub(super) fn of_sysbench(kind: &SysbenchStepKind) -> Self {
+        match kind {
+            SysbenchStepKind::Run { rate, .. } => Self::of(rate.clone()),
+            _ => Self::CannotHave,
+        }
+    }
+
+    pub(super) fn of_transactions(kind: &TransactionsStepKind) -> Self {
+        match kind {
+            // Pauses are a schedule of their own.
+            TransactionsStepKind::Run { rate, pauses, .. } if pauses.is_empty() => {
+                Self::of(rate.clone())
+            }
+            _ => Self::CannotHave,
+        }
+    }
+
+    pub(super) fn of_kv(step: &KvStep) -> Self {
+        if step.kind.may_have_rate() { Self::of(step.rate.clone()) } else { Self::CannotHave }
+    }
+
     /// Returns the rate of a step that may have one.
-    pub(super) fn of(rate: Option<TestRate>) -> Self {
+    fn of(rate: Option<TestRate>) -> Self {
         match rate {
             Some(rate) => Self::Given(rate),
             None => Self::None,
