@@ -34,6 +34,10 @@ pub use self::import::ImportArgs;
 pub use self::run::{AugmentArgs, CellArgs, CheckArgs, FindArgs, LibraryArgs, PlaceArgs, RunArgs};
 pub use self::tune::TuneArgs;
 
+/// The remedy for a directory without runs.
+pub const RESULTS_HELP: &str =
+    "give the directory that `assay run` writes to, which is `results` without `--results`";
+
 /// Measures database storage engines and explains what changed.
 #[derive(Debug, Parser)]
 #[command(

@@ -67,10 +67,13 @@ fn otava(setup: &Setup) -> Result<PathBuf> {
         let mut check = Command::new(&python);
         succeeds_quietly(check.args(["-c", "import otava.analysis"]))
     };
+
     if !is_complete() {
+        // An installation that was interrupted.
         if folder.exists() {
             fs::remove_dir_all(&folder)?;
         }
+
         succeeds(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
         with_retries("fetching Otava", || {
             let mut install = Command::new(&python);
@@ -86,6 +89,7 @@ fn otava(setup: &Setup) -> Result<PathBuf> {
             succeeds(install.arg(OTAVA).args(NEEDED))
         })?;
     }
+
     ensure!(is_complete(), "Otava cannot be installed, see above");
     Ok(python)
 }

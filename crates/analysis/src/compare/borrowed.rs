@@ -39,7 +39,7 @@ pub enum NotBorrowed {
     UnequalSizes,
     /// Some repeat has too few turns to show its noise.
     FewTurns,
-    /// Its figures are rounded or all equal, or its ratio differs between machines.
+    /// The figures are rounded or all equal, or the ratio differs between machines.
     NoSample,
     /// Too few comparisons of its metric and target can lend.
     FewLenders,

@@ -297,7 +297,7 @@ fn cause_on_one_machine(found: &Circumstances, change: &LevelChange) -> Cause {
     let has_moved = |reference: &ReferenceMove| {
         let moved = towards(reference.ratio);
         let reach = (reference.high / reference.low).ln() / 2.0;
-        // It is a 95% interval; a 99% interval is wider by about a third.
+        // The reach is that of a 95% interval; a 99% interval is wider by about a third.
         let is_sure = moved > reach * WIDER;
         is_sure && moved >= MOVED_SHARE * size.abs()
     };

@@ -94,7 +94,7 @@ pub struct SeriesHistory {
 /// A change of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Where it is, how large, and how certain.
+    /// The place and the size of the change, and how certain it is.
     pub level: LevelChange,
     /// It is for the worse.
     pub is_worse: bool,

@@ -55,7 +55,7 @@ pub struct Factor {
 pub struct SameSetting {
     /// The name.
     pub name: String,
-    /// Its value at each level of the factor.
+    /// The value of the setting at each level of the factor.
     pub levels: Vec<String>,
 }
 

@@ -7,7 +7,7 @@ use report::{HistoryView, json_text, terminal_text};
 use runner::failure::UsageError;
 use words::counted;
 
-use crate::cli::{Format, HistoryArgs};
+use crate::cli::{Format, HistoryArgs, RESULTS_HELP};
 use crate::exit::Exit;
 use crate::output::{eprint_line, print, style};
 
@@ -85,7 +85,5 @@ fn nothing_to_show(args: &HistoryArgs) -> UsageError {
         format!("there are no runs of that plan below `{shown}`")
     };
 
-    let help =
-        "give the directory that `assay run` writes to, which is `results` without `--results`";
-    UsageError::new(message, Some(help.into()))
+    UsageError::new(message, Some(RESULTS_HELP.into()))
 }

@@ -8,7 +8,7 @@ use report::{ListedRun, json_text, terminal_text};
 use runner::failure::UsageError;
 use words::counted;
 
-use crate::cli::{ListFormat, LsArgs};
+use crate::cli::{ListFormat, LsArgs, RESULTS_HELP};
 use crate::exit::Exit;
 use crate::output::{eprint_line, print};
 
@@ -49,9 +49,9 @@ fn newest_first(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 
     let mut runs = runs_in(folder)?;
     if runs.is_empty() {
-        let help =
-            "give the directory that `assay run` writes to, which is `results` without `--results`";
-        return Err(UsageError::new(format!("`{shown}` has no runs"), Some(help.into())).into());
+        return Err(
+            UsageError::new(format!("`{shown}` has no runs"), Some(RESULTS_HELP.into())).into()
+        );
     }
 
     runs.reverse();

@@ -23,7 +23,7 @@ use record::RunDir;
 use report::terminal_text;
 use runner::failure::UsageError;
 
-use crate::cli::ServeArgs;
+use crate::cli::{RESULTS_HELP, ServeArgs};
 use crate::exit::Exit;
 use crate::http;
 use crate::output::eprint_line;
@@ -47,10 +47,8 @@ fn require_folder(folder: &Path) -> anyhow::Result<()> {
     }
 
     if !folder.is_dir() {
-        let help =
-            "give the directory that `assay run` writes to, which is `results` without `--results`";
         let message = format!("`{shown}` is not a directory");
-        return Err(UsageError::new(message, Some(help.into())).into());
+        return Err(UsageError::new(message, Some(RESULTS_HELP.into())).into());
     }
 
     Ok(())

@@ -128,6 +128,8 @@ impl IostatReader {
         let (Some(columns), Some(name)) = (&self.columns, words.first()) else {
             return Ok(());
         };
+
+        // Lines of other devices are left out, and so are lines that the end of the file cut.
         let name = name.trim_end_matches(':');
         if self.device.as_deref().is_some_and(|device| device != name) {
             return Ok(());
@@ -157,11 +159,14 @@ impl IostatReader {
         if !self.devices.contains_key(name) && self.devices.len() >= DEVICES_MAX {
             return Err(Refusal::at(line.number, format!("more than {DEVICES_MAX} devices")));
         }
+
+        // A device that was absent from earlier reports has gaps there.
         let reports = self.reports.max(1);
         let of_device = self.devices.entry(name.to_owned()).or_default();
         if of_device.len() >= reports {
             return Err(Refusal::at(line.number, format!("`{name}` appears twice in a report")));
         }
+
         of_device.resize(reports - 1, None);
         of_device.push(Some(rates));
         Ok(())

@@ -98,18 +98,7 @@ fn judge_steps(
             say_unfinished(&runs.paths, figures, said);
             JudgementOutcome::Undecided
         }
-        // None of the comparisons is doubtful, but something was not compared.
-        Gate::Doubtful(_) => {
-            say_incomplete(&comparisons, &missing_loads, &without_rows, said);
-            say_unfinished(&runs.paths, figures, said);
-            JudgementOutcome::Undecided
-        }
-        Gate::Pass if is_incomplete => {
-            say_incomplete(&comparisons, &missing_loads, &without_rows, said);
-            say_unfinished(&runs.paths, figures, said);
-            JudgementOutcome::Undecided
-        }
-        Gate::Pass => {
+        Gate::Pass if !is_incomplete => {
             // Without any timed step, only work was judged.
             let judged_text = if compared.is_work_alone() {
                 work::count_text(compared)
@@ -119,6 +108,12 @@ fn judge_steps(
             said.push(format!("no regression is shown: {judged_text}"));
             say_first(ruled_out::sentences(compared, thresholds).into_iter(), said);
             JudgementOutcome::Passed
+        }
+        // None of the comparisons is doubtful, but something was not compared.
+        Gate::Doubtful(_) | Gate::Pass => {
+            say_incomplete(&comparisons, &missing_loads, &without_rows, said);
+            say_unfinished(&runs.paths, figures, said);
+            JudgementOutcome::Undecided
         }
     }
 }

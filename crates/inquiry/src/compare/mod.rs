@@ -387,7 +387,7 @@ fn is_measured(runs: &[Recorded], target: &str) -> bool {
 /// Returns the name of the base that `--base` gives.
 ///
 /// # Errors
-/// It is none of the targets of `shown` that were measured.
+/// The base is none of the targets of `shown` that were measured.
 fn chosen_base(runs: &[Recorded], shown: &Run, base: &str) -> Result<String, UsageError> {
     let mut names: Vec<&str> = shown.targets.iter().map(|target| target.name.as_str()).collect();
     names.retain(|name| is_measured(runs, name));

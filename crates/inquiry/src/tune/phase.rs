@@ -113,7 +113,7 @@ impl Measuring<'_> {
         let goal = &self.question.goal;
         let steps: Vec<String> = goal.steps().into_iter().map(str::to_owned).collect();
         figures.retain_steps(&steps);
-        // It is judged after each repeat.
+        // A phase is judged after each repeat.
         figures.looks = Looks::AnyTime;
 
         let design = run.design.as_ref().context("the run has no design")?;

@@ -118,7 +118,7 @@ fn two_builds_of_one_version_are_not_the_same() {
     assert_eq!(found.caveat(), Some(Caveat::OtherSettings { has_other_version, only }));
     assert_eq!(known(found), (both(), vec!["jit".to_owned()], 0));
 
-    // It is named even if the plan does not declare it.
+    // The setting is named even if the plan does not declare it.
     comparison.settings[0].mark = DifferenceKind::Undeclared;
     let (found, _) = difference(repeated(&costs(DEAR)), comparison);
     let caveat = Caveat::OtherSettings { has_other_version, only: Some("jit".to_owned()) };

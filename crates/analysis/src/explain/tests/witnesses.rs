@@ -149,7 +149,7 @@ fn a_function_that_does_less_is_not_named_for_more_work() {
     let function = step.function.as_ref().unwrap();
     assert!(function.name == "find" && function.difference > 0.0, "{function:?}");
 
-    // It is named as what goes against the change.
+    // The second function is named as what goes against the change.
     let opposite = step.opposite.as_ref().unwrap();
     assert!(opposite.name == "copy" && opposite.difference < 0.0, "{opposite:?}");
 }

@@ -303,6 +303,7 @@ fn largest(engine: &BTreeMap<String, CounterSeries>, role: Role, end: Option<f64
     Some(end.map_or(largest_sample, |end| largest_sample.max(end)))
 }
 
+/// Returns the metrics of a tree: what a step wrote and read, and the tree at its beginning and end.
 fn of_tree(
     step: &Step,
     tree: &Counters<'_>,
