@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use record::{RunDir, StepReader, StepWork};
+use record::{RunDir, Status, StepReader, StepWork};
 use rustix::process::Signal;
 use words::{CellKind, WorkRole};
 
@@ -447,6 +447,44 @@ fn an_interrupted_count_of_postgres_leaves_nothing() {
     if callgrind_is_here_or_test_is_skipped() && postgres_is_here_or_test_is_skipped() {
         interrupt_while_counting(POSTGRES);
     }
+}
+
+#[test]
+fn a_tool_that_fails_while_it_is_interrupted_leaves_an_interrupted_cell() {
+    let place = Place::new();
+    // Valgrind ends with 1 if a signal reaches it while it opens a pipe.
+    let valgrind = "#!/bin/sh\n\
+                    case \"$*\" in *--version) echo valgrind-3.19.0; exit;; esac\n\
+                    trap 'exit 1' INT\n\
+                    echo > counts\n\
+                    while :; do sleep 0.01; done\n";
+    let program = place.write_program("tools/valgrind.bin", valgrind);
+    place.write_program("tools/vgdb", "#!/bin/sh\n");
+    let tools = program.parent().unwrap().to_owned();
+    let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+
+    place.write("plan.toml", &(reads() + SQLITE + &exact(1, OPERATIONS)));
+    let mut command = Command::new(ASSAY);
+    command.env("PATH", path);
+    let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
+    let mut running = place.spawn_as(command, &args);
+    eventually("the tool starts", || {
+        running.must_run("the tool");
+        place.join("counts").exists()
+    });
+
+    running.signal(Signal::INT);
+    running.wait().expect_code(130);
+    place.assert_nothing_is_left();
+
+    let shown = Shown::read(&place, &place.only_run());
+    let counted: Vec<_> = shown.rows().iter().filter(|row| row["cell_kind"] == "exact").collect();
+    assert!(counted.is_empty(), "{counted:?}");
+    let directory = RunDir::open(place.only_run()).unwrap();
+    let cells = directory.read_run().unwrap().cells;
+    let exact_cell = cells.iter().find(|cell| cell.key.kind == CellKind::Exact).unwrap();
+    let record = directory.cell(exact_cell).unwrap().read().unwrap();
+    assert_eq!(record.status, Status::Interrupted);
 }
 
 #[test]
