@@ -57,6 +57,10 @@ enum Side {
 const SHARED: [&str; 8] =
     ["ld-linux", "libc.", "libc-", "libgcc_s", "libm.", "libpthread", "libstdc++", "linux-vdso"];
 
+/// Functions by which the client only asks a library for its state, such as whether compaction still
+/// runs. How often it asks depends on the machine, so the answers are no work of the engine.
+const QUESTIONS: [&str; 2] = ["rocksdb_property_int", "rocksdb_property_value"];
+
 impl EngineCode {
     /// Returns which functions are those of an engine that runs there. `executable` is assay's
     /// program.
@@ -75,8 +79,12 @@ impl EngineCode {
         matches!(self, Self::All)
     }
 
-    /// Returns whether a call leads from the client into the engine.
+    /// Returns whether a call leads from the client into the engine, to do work.
     fn is_entered(&self, caller: &WorkFunction, callee: &WorkFunction) -> bool {
+        if QUESTIONS.contains(&callee.name.as_str()) {
+            return false;
+        }
+
         self.side(callee) == Some(Side::Engine) && self.side(caller) != Some(Side::Engine)
     }
 
@@ -205,17 +213,26 @@ impl Sorting {
 
 #[cfg(test)]
 mod tests {
+    use words::WorkCalls;
+
     use super::*;
+
+    fn function(name: &str, object: &str, own: u64) -> WorkFunction {
+        WorkFunction { name: name.to_owned(), object: object.to_owned(), own }
+    }
+
+    fn calls(caller: usize, callee: usize, inclusive: u64) -> WorkCalls {
+        WorkCalls { caller, callee, count: 1, inclusive }
+    }
 
     /// Returns a thread of a server with this number and so many instructions.
     fn thread(number: u32, own: u64) -> Counted {
-        let name = format!("function{number}");
-        let function = WorkFunction { name, object: "server".into(), own };
+        let only = function(&format!("function{number}"), "server", own);
         Counted {
             process: 1,
             thread: Some(number),
             events: BTreeMap::new(),
-            graph: WorkGraph { functions: vec![function], calls: Vec::new() },
+            graph: WorkGraph { functions: vec![only], calls: Vec::new() },
         }
     }
 
@@ -239,5 +256,25 @@ mod tests {
         let all = [(WorkRole::Serving, "all threads".to_owned(), 15)];
         assert_eq!(parts(&[connection(None)]), all);
         assert_eq!(parts(&[connection(Some(2)), connection(None)]), all);
+    }
+
+    #[test]
+    fn answers_about_the_state_of_a_library_are_the_clients_work_and_a_flush_is_the_engines() {
+        // A thread of assay waits for compaction.
+        let graph = WorkGraph {
+            functions: vec![
+                function("engine::libraries::rocksdb::settle::Settling::run", "assay", 10),
+                function("rocksdb_flush", "librocksdb.so", 200),
+                function("rocksdb_property_int", "librocksdb.so", 30),
+                function("rocksdb::DBImpl::GetIntProperty", "librocksdb.so", 60),
+            ],
+            calls: vec![calls(0, 1, 200), calls(0, 2, 90), calls(2, 3, 60)],
+        };
+        let counted = Counted { process: 1, thread: Some(4), events: BTreeMap::new(), graph };
+
+        let (parts, _) = sorted(vec![counted], &[], &EngineCode::Library("assay".to_owned()));
+        let instructions: Vec<(WorkRole, u64)> =
+            parts.iter().map(|part| (part.role, part.instructions)).collect();
+        assert_eq!(instructions, [(WorkRole::Background, 200), (WorkRole::Client, 100)]);
     }
 }
