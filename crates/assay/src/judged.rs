@@ -1,7 +1,7 @@
 //! The report of a run until all is decided after each repeat: which comparisons are decided, and
 //! how long the rest would take.
 
-use analysis::compare::{Decision, REPEATS_CAP, Verdict};
+use analysis::compare::{CHANGE_ADVISED_MAX, Decision, REPEATS_ADVISED_MAX, REPEATS_CAP, Verdict};
 use record::CellKey;
 use runner::events::{JudgedComparison, JudgedRepeat, NextRepeat};
 use runner::matrix::decided::REPEATS_WITH_VERDICT;
@@ -38,7 +38,8 @@ fn name(cell: &CellKey) -> String {
     format!("{}{variant}, {}", cell.target, counted(cell.clients as usize, "client"))
 }
 
-/// Returns the decided steps by their verdicts, then the open ones.
+/// Returns the decided steps by their verdicts, then the open ones, and apart from these what more
+/// repeats cannot decide.
 fn decisions(group: &[&JudgedComparison]) -> String {
     let mut parts = Vec::new();
     for verdict in [Verdict::Faster, Verdict::Slower, Verdict::Equal] {
@@ -52,6 +53,16 @@ fn decisions(group: &[&JudgedComparison]) -> String {
     let open: Vec<String> = group.iter().filter_map(|judged| open_step(judged)).collect();
     if !open.is_empty() {
         parts.push(format!("open in {}", open.join(", ")));
+    }
+
+    let noisy_rows = group.iter().filter(|judged| judged.is_too_noisy);
+    let too_noisy: Vec<&str> = noisy_rows.map(|judged| judged.step.as_str()).collect();
+    if !too_noisy.is_empty() {
+        parts.push(format!(
+            "too noisy in {}: even {REPEATS_ADVISED_MAX} repeats would show no change below {:.0}%",
+            too_noisy.join(", "),
+            CHANGE_ADVISED_MAX * 100.0
+        ));
     }
 
     let given_up = group.iter().filter(|judged| judged.decision == Decision::GivenUp);
@@ -79,8 +90,13 @@ fn decided_step(judged: &JudgedComparison, wanted: Verdict) -> Option<String> {
     })
 }
 
-/// Returns an open step, with the repeats that would decide it; `None` if it is not open.
+/// Returns an open step, with the repeats that would decide it; `None` if it is not open, or too
+/// noisy for any.
 fn open_step(judged: &JudgedComparison) -> Option<String> {
+    if judged.is_too_noisy {
+        return None;
+    }
+
     let Decision::Open { repeats_needed } = judged.decision else {
         return None;
     };
@@ -97,7 +113,18 @@ fn open_step(judged: &JudgedComparison) -> Option<String> {
 /// Returns what happens next, and how long it takes.
 fn outlook(judged: &JudgedRepeat<'_>) -> String {
     let open_count = judged.comparisons.iter().filter(|judged| judged.decision.is_open()).count();
-    let open = format!("{open_count} of {} open", counted(judged.comparisons.len(), "comparison"));
+    let too_noisy_count = judged.comparisons.iter().filter(|judged| judged.is_too_noisy).count();
+    // Those are open as well.
+    let repeats_help = too_noisy_count == 0 || too_noisy_count < open_count;
+
+    let mut open =
+        format!("{open_count} of {} open", counted(judged.comparisons.len(), "comparison"));
+    if !repeats_help {
+        open += ", and more repeats would not help";
+    } else if too_noisy_count > 0 {
+        open += &format!(", {too_noisy_count} of them too noisy for more repeats to help");
+    }
+
     let rest = match judged.time_needed {
         Some(time) => format!("{open}; the rest would take {}", about(time)),
         None => open,
@@ -115,10 +142,14 @@ fn outlook(judged: &JudgedRepeat<'_>) -> String {
             judged.resume_command
         ),
         NextRepeat::NoTime => {
+            let advice = if repeats_help {
+                format!("`{}` continues", judged.resume_command)
+            } else {
+                "measure longer steps, in turns, or on a quieter machine".to_owned()
+            };
             format!(
-                "the time is up, with {rest}; `{}` continues; `assay compare RUN` may give more throughput verdicts on \
-                 what was measured so far; it does not use typical rates to decide",
-                judged.resume_command
+                "the time is up, with {rest}; {advice}; `assay compare RUN` may give more throughput verdicts on \
+                 what was measured so far; it does not use typical rates to decide"
             )
         }
     }
@@ -136,7 +167,13 @@ mod tests {
             step: step.to_owned(),
             repeats: 5,
             decision,
+            is_too_noisy: false,
         }
+    }
+
+    fn too_noisy(step: &str) -> JudgedComparison {
+        let open = Decision::Open { repeats_needed: Some(REPEATS_CAP) };
+        JudgedComparison { is_too_noisy: true, ..judged(step, open) }
     }
 
     fn decided(verdict: Verdict, by_typical_rate: bool) -> Decision {
@@ -177,6 +214,34 @@ mod tests {
              `assay run --resume results/a` continues; `assay compare RUN` may give more throughput verdicts on \
              what was measured so far; it does not use typical rates to decide"
         ));
+    }
+
+    #[test]
+    fn what_more_repeats_would_not_decide_is_said_before_the_time_is_up() {
+        let comparisons =
+            [judged("l.i0", decided(Verdict::Equal, false)), too_noisy("l.x"), too_noisy("l.i1")];
+        let steps_line = "lite.off, 1 client: equal in l.i0; too noisy in l.x, l.i1: even 40 repeats would show no \
+                          change below 100%";
+        let text = after_repeat(&comparisons, 5, NextRepeat::Begins);
+        assert!(text.starts_with(steps_line), "{text}");
+        assert!(
+            text.contains("2 of 3 comparisons open, and more repeats would not help"),
+            "{text}"
+        );
+
+        let text_at_end = after_repeat(&comparisons, 5, NextRepeat::NoTime);
+        assert!(text_at_end.contains("or on a quieter machine"), "{text_at_end}");
+        assert!(!text_at_end.contains("--resume"), "{text_at_end}");
+
+        let open = judged("l.i2", Decision::Open { repeats_needed: Some(9) });
+        let text_with_open = after_repeat(&[too_noisy("l.x"), open], 5, NextRepeat::NoTime);
+        assert!(text_with_open.contains("open in l.i2 (about 4 repeats more)"), "{text_with_open}");
+        assert!(
+            text_with_open
+                .contains("2 of 2 comparisons open, 1 of them too noisy for more repeats to help"),
+            "{text_with_open}"
+        );
+        assert!(text_with_open.contains("--resume"), "{text_with_open}");
     }
 
     #[test]

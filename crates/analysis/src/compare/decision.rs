@@ -7,6 +7,11 @@ use crate::figures::TYPICAL_RATE;
 /// invalid, or only the first repeat has it, as loads of databases that are copied later.
 const REPEATS_WITHOUT_INTERVAL: u32 = 3;
 
+/// The most repeats that are worth advising. The notes below tables have the same number.
+pub const REPEATS_ADVISED_MAX: u32 = 40;
+/// The change that these must be able to show, or more repeats do not help: 1 is 100%.
+pub const CHANGE_ADVISED_MAX: f64 = 1.0;
+
 /// The decision of the repeats so far about a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -43,8 +48,7 @@ impl Compared {
             return of_throughput;
         };
 
-        let mut typical = self.rows.iter().filter(|row| row.metric == TYPICAL_RATE);
-        let Some(of_same) = typical.find(|row| row.compares_the_same(throughput)) else {
+        let Some(of_same) = self.typical_rate_of(throughput) else {
             return of_throughput;
         };
         match of_same.decision(self.effect, tried) {
@@ -60,6 +64,27 @@ impl Compared {
             }
             Decision::GivenUp => of_throughput,
         }
+    }
+
+    /// Returns whether a comparison of throughput, of which `tried` repeats were measured, is open
+    /// but too noisy for more repeats to decide it: even [`REPEATS_ADVISED_MAX`] would show no
+    /// change below [`CHANGE_ADVISED_MAX`].
+    pub fn is_too_noisy_to_decide(&self, throughput: &ComparedStep, tried: u32) -> bool {
+        let needs_most = Decision::Open { repeats_needed: Some(REPEATS_CAP) };
+        if self.decision(throughput, tried) != needs_most {
+            return false;
+        }
+
+        let rows = [Some(throughput), self.typical_rate_of(throughput)];
+        let changes =
+            rows.into_iter().flatten().filter_map(|row| row.detectable_with(REPEATS_ADVISED_MAX));
+        changes.reduce(f64::min).is_some_and(|least| least > CHANGE_ADVISED_MAX)
+    }
+
+    /// Returns the comparison of typical rates that is of the same step as one of throughput.
+    fn typical_rate_of(&self, throughput: &ComparedStep) -> Option<&ComparedStep> {
+        let mut typical = self.rows.iter().filter(|row| row.metric == TYPICAL_RATE);
+        typical.find(|row| row.compares_the_same(throughput))
     }
 }
 
@@ -122,6 +147,12 @@ mod tests {
         }
     }
 
+    /// Returns whether a comparison beside other `rows` is too noisy to decide.
+    fn is_too_noisy(throughput: &ComparedStep, rows: Vec<ComparedStep>) -> bool {
+        let compared = Compared { rows, effect: 0.03, ..Compared::default() };
+        compared.is_too_noisy_to_decide(throughput, 4)
+    }
+
     #[test]
     fn large_changes_and_none_need_fewer_repeats_than_changes_of_half_the_effect() {
         let [none, half, large] = [1.0, 1.015, 1.1].map(|ratio| needed(ratio, 0.02));
@@ -158,6 +189,25 @@ mod tests {
 
         let coarse = ComparedStep { repeats_needed: None, ..noisy(1.0, 0.01) };
         assert_eq!(decided_by(coarse), throughput.decision(0.03, 4));
+    }
+
+    #[test]
+    fn repeats_that_would_show_only_the_largest_changes_decide_nothing() {
+        let throughput = ComparedStep { metric: "throughput".into(), ..noisy(1.0, 3.0) };
+        assert!(is_too_noisy(&throughput, Vec::new()));
+
+        let less_noisy = noisy(1.0, 0.5);
+        assert_eq!(less_noisy.decision(0.03, 4), throughput.decision(0.03, 4));
+        assert!(
+            !is_too_noisy(&less_noisy, Vec::new()),
+            "40 repeats would show a change below 100%"
+        );
+
+        let typical = ComparedStep { metric: TYPICAL_RATE.into(), ..less_noisy };
+        assert!(!is_too_noisy(&throughput, vec![typical]));
+
+        let decided = ComparedStep { verdict: Verdict::Faster, ..noisy(1.0, 3.0) };
+        assert!(!is_too_noisy(&decided, Vec::new()));
     }
 
     #[test]

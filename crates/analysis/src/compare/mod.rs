@@ -83,7 +83,7 @@ use power::PowerAnalysis;
 
 pub use anova::VarianceShare;
 pub use borrowed::NotBorrowed;
-pub use decision::Decision;
+pub use decision::{CHANGE_ADVISED_MAX, Decision, REPEATS_ADVISED_MAX};
 pub use designed::{
     Clarity, DesignedEffects, HalfNormal, InteractionEffect, MixedInteraction, designed_effects,
 };

@@ -102,7 +102,8 @@ fn a_run_ends_when_the_next_repeat_would_not_end_in_time() {
     // Nothing rules out a change as small as this.
     let plan = load("repeats = \"until decided\"\ntime = \"1s\"\neffect = 0.001", TWICE);
     let ended = place.run(&plan, &[]).expect_code(0);
-    let ended = ended.expect_in_stderr(&["the time is up", "` continues"]);
+    // Whether it offers to continue depends on the noise.
+    let ended = ended.expect_in_stderr(&["the time is up"]);
     let run = ended.run_directory();
     let repeats = common_repeat_count(&run);
     assert_eq!(run_json(&run)["status"], "complete", "all that was begun was measured");

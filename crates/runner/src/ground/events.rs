@@ -210,6 +210,8 @@ pub struct JudgedComparison {
     pub repeats: u32,
     /// The decision by these repeats.
     pub decision: Decision,
+    /// It is open, but too noisy for more repeats to decide it.
+    pub is_too_noisy: bool,
 }
 
 /// The action of a run until all is decided after a repeat.

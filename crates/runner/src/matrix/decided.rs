@@ -197,6 +197,7 @@ fn judge(
             let tried = run.cells.iter().filter(|cell| cell.key.is_repeat_of(&row.cell)).count();
             comparisons.push(JudgedComparison {
                 decision: compared.decision(row, tried as u32),
+                is_too_noisy: compared.is_too_noisy_to_decide(row, tried as u32),
                 repeats: row.repeats(),
                 cell: row.cell.clone(),
                 step: row.step.clone(),
