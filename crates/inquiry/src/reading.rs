@@ -7,7 +7,7 @@ use analysis::distinct;
 use analysis::figures::{Figures, Row};
 use record::{Run, RunDir};
 use runner::failure::UsageError;
-use runner::similar::did_you_mean;
+use runner::similar::{ListedNames, did_you_mean};
 
 /// Reads runs, and reads them again if that failed while another process resumed one of them: it
 /// set aside the attempt at a cell that was being read.
@@ -73,7 +73,7 @@ pub fn figures<T: Send>(
 
 /// Returns the error that the runs lack a step, with the known steps, the most similar first.
 pub fn unknown_step(unknown: &str, mut steps: Vec<&str>) -> UsageError {
-    let help = did_you_mean(&mut steps, unknown, "steps");
+    let help = did_you_mean(&mut steps, unknown, "steps", ListedNames::MostSimilar);
     UsageError::new(format!("the run has no step `{unknown}`"), help)
 }
 
@@ -142,7 +142,7 @@ pub fn pair_of<'a>(
 
     for name in [a, b] {
         if !targets.contains(&name.as_str()) {
-            let help = did_you_mean(&mut targets, name, "targets");
+            let help = did_you_mean(&mut targets, name, "targets", ListedNames::MostSimilar);
             return Err(UsageError::new(format!("unknown target `{name}`"), help).into());
         }
     }

@@ -9,7 +9,7 @@ use inquiry::reading::{engine_statuses, figures, keep_steps};
 use record::{Run, RunDir};
 use report::{TableStyle, json_text};
 use runner::failure::UsageError;
-use runner::similar::did_you_mean_of_all;
+use runner::similar::{ListedNames, did_you_mean};
 
 use self::between::show_between;
 use crate::cli::{Format, ShowArgs};
@@ -109,7 +109,7 @@ fn named_tables(
 /// Returns the error that a run has no table with this name.
 fn no_table(unknown: &str, mut known: Vec<String>) -> UsageError {
     known.push(ENGINE_STATUS.into());
-    let help = did_you_mean_of_all(&mut known, unknown, "tables");
+    let help = did_you_mean(&mut known, unknown, "tables", ListedNames::All);
     UsageError::new(format!("the run has no table `{unknown}`"), help)
 }
 

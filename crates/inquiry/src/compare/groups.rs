@@ -2,7 +2,7 @@
 
 use record::{GroupBase, Run, Target};
 use runner::failure::UsageError;
-use runner::similar::did_you_mean;
+use runner::similar::{ListedNames, did_you_mean};
 
 use super::arguments::Base;
 
@@ -73,14 +73,14 @@ fn check(run: &Run, group: &str, base: &str) -> Result<(), UsageError> {
         let mut groups: Vec<&str> = analysis::distinct(groups.map(String::as_str));
         return Err(UsageError::new(
             format!("these runs have no engine or build `{group}`"),
-            did_you_mean(&mut groups, group, "engines and builds"),
+            did_you_mean(&mut groups, group, "engines and builds", ListedNames::MostSimilar),
         ));
     }
 
     if !names.contains(&base) {
         return Err(UsageError::new(
             format!("`{group}` has no target `{base}`"),
-            did_you_mean(&mut names, base, "targets"),
+            did_you_mean(&mut names, base, "targets", ListedNames::MostSimilar),
         ));
     }
 

@@ -29,7 +29,7 @@ use analysis::settings::{self, RunSettings};
 use record::{RecordError, Run, RunDir};
 use report::{ComparedRun, JudgementOutcome};
 use runner::failure::UsageError;
-use runner::similar::did_you_mean;
+use runner::similar::{ListedNames, did_you_mean};
 use words::Metric;
 
 use self::arguments::{Base, StepPattern, Threshold};
@@ -290,7 +290,7 @@ fn lacking_metric(rows: &[&Row], name: &str) -> Option<String> {
 
     if let Some((time, kind)) = name.split_once(':') {
         let mut kinds = distinct(rows.iter().flat_map(|row| row.ops.keys().map(String::as_str)));
-        let help = did_you_mean(&mut kinds, kind, "kinds of operation");
+        let help = did_you_mean(&mut kinds, kind, "kinds of operation", ListedNames::MostSimilar);
         return help.map(|kinds| format!("write `{time}:KIND`; {kinds}"));
     }
 
@@ -304,7 +304,7 @@ fn lacking_metric(rows: &[&Row], name: &str) -> Option<String> {
 
     let mut present: Vec<&str> = Metric::all().map(|metric| metric.name).collect();
     present.retain(|name| rows.iter().any(|row| row.metric(name).is_some()));
-    did_you_mean(&mut present, name, "metrics")
+    did_you_mean(&mut present, name, "metrics", ListedNames::MostSimilar)
 }
 
 /// Opens the runs of a request.
@@ -392,7 +392,7 @@ fn chosen_base(runs: &[Recorded], shown: &Run, base: &str) -> Result<String, Usa
     let mut names: Vec<&str> = shown.targets.iter().map(|target| target.name.as_str()).collect();
     names.retain(|name| is_measured(runs, name));
     if !names.contains(&base) {
-        let help = did_you_mean(&mut names, base, "targets");
+        let help = did_you_mean(&mut names, base, "targets", ListedNames::MostSimilar);
         return Err(UsageError::new(format!("unknown target `{base}` in `--base`"), help));
     }
 

@@ -4,7 +4,7 @@ use analysis::compat::{self, Recorded, VARIANT, VariantSides};
 use analysis::figures::Figures;
 use record::{GroupBase, Run};
 use runner::failure::UsageError;
-use runner::similar::did_you_mean;
+use runner::similar::{ListedNames, did_you_mean};
 
 use super::CompareRequest;
 use super::arguments::Base;
@@ -67,7 +67,7 @@ pub fn by_variant(
 
     if let Some(unknown) = base.filter(|base| !sides.names.iter().any(|name| name == base)) {
         let mut names: Vec<&str> = sides.names.iter().map(String::as_str).collect();
-        let help = did_you_mean(&mut names, unknown, "variants");
+        let help = did_you_mean(&mut names, unknown, "variants", ListedNames::MostSimilar);
         return Err(UsageError::new(format!("unknown variant `{unknown}` in `--base`"), help));
     }
 

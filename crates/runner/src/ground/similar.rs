@@ -11,43 +11,45 @@ const SIMILARITY_MIN: f64 = 0.5;
 /// The number of names that the help for an unknown name lists.
 const NAMES_MAX: usize = 12;
 
-/// Returns the help for an unknown name: the most similar of `names` if it is similar enough, and
-/// the names, the most similar first.
-pub fn did_you_mean(names: &mut [impl AsRef<str>], unknown: &str, what: &str) -> Option<String> {
-    most_similar_first(names, unknown, |name| name.as_ref());
-    let proposal = proposal(names.first()?.as_ref(), unknown);
-
-    let listed: Vec<&str> = names.iter().take(NAMES_MAX).map(AsRef::as_ref).collect();
-
-    let more = match names.len() - listed.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-
-    Some(format!("{proposal}available {what}: `{}`{more}", listed.join("`, `")))
+/// The names that the help for an unknown one lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListedNames {
+    /// Some, the most similar first, and the number of the others.
+    MostSimilar,
+    /// All in alphabetical order: for names that are known beforehand, of which there are few.
+    All,
 }
 
-/// Returns the help for an unknown name: the most similar of `names` if it is similar enough, and all
-/// names in alphabetical order. Meant for names that are known beforehand, of which there are few.
-pub fn did_you_mean_of_all(
+/// Returns the help for an unknown name: the most similar of `names` if it is similar enough, and a
+/// list of them. `what` says in the plural what they name. `None` without names.
+pub fn did_you_mean(
     names: &mut [impl AsRef<str>],
     unknown: &str,
     what: &str,
+    listed_names: ListedNames,
 ) -> Option<String> {
     most_similar_first(names, unknown, |name| name.as_ref());
-    let proposal = proposal(names.first()?.as_ref(), unknown);
 
-    let mut sorted: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-    sorted.sort_unstable();
-    sorted.dedup();
-
-    Some(format!("{proposal}available {what}: `{}`", sorted.join("`, `")))
-}
-
-/// Proposes the nearest name, if it is similar enough.
-fn proposal(nearest: &str, unknown: &str) -> String {
+    let nearest = names.first()?.as_ref();
     let is_similar = strsim::normalized_damerau_levenshtein(unknown, nearest) >= SIMILARITY_MIN;
-    if is_similar { format!("did you mean `{nearest}`? ") } else { String::new() }
+    let proposal = if is_similar { format!("did you mean `{nearest}`? ") } else { String::new() };
+
+    let mut listed: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    let mut more = String::new();
+    match listed_names {
+        ListedNames::MostSimilar => {
+            listed.truncate(NAMES_MAX);
+            if names.len() > listed.len() {
+                more = format!(" and {} more", names.len() - listed.len());
+            }
+        }
+        ListedNames::All => {
+            listed.sort_unstable();
+            listed.dedup();
+        }
+    }
+
+    Some(format!("{proposal}available {what}: `{}`{more}", listed.join("`, `")))
 }
 
 #[cfg(test)]
@@ -62,9 +64,23 @@ mod tests {
         ];
         let all = "`b1`, `b2`, `b3`, `b4`, `b5`, `b6`, `b7`, `b8`, `costs`, `counters`, `iostat`, \
                    `metrics`, `vmstat`";
-        let help = did_you_mean_of_all(&mut names, "nosuch", "tables").unwrap();
+        let help = did_you_mean(&mut names, "nosuch", "tables", ListedNames::All).unwrap();
         assert_eq!(help, format!("available tables: {all}"));
-        let similar = did_you_mean_of_all(&mut names, "iostats", "tables").unwrap();
+        let similar = did_you_mean(&mut names, "iostats", "tables", ListedNames::All).unwrap();
         assert_eq!(similar, format!("did you mean `iostat`? available tables: {all}"));
+    }
+
+    #[test]
+    fn help_may_list_the_most_similar_names_and_count_the_others() {
+        let mut names = [
+            "b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8", "costs", "counters", "iostat",
+            "metrics", "vmstat",
+        ];
+        let help = did_you_mean(&mut names, "iostats", "tables", ListedNames::MostSimilar).unwrap();
+        assert!(help.starts_with("did you mean `iostat`? available tables: `iostat`, "), "{help}");
+        assert!(help.ends_with("` and 1 more"), "{help}");
+        let few = did_you_mean(&mut names[..2], "x", "steps", ListedNames::MostSimilar).unwrap();
+        assert!(!few.contains("more"), "{few}");
+        assert_eq!(did_you_mean(&mut [""; 0], "x", "steps", ListedNames::MostSimilar), None);
     }
 }
