@@ -79,7 +79,12 @@ pub enum Gate {
 /// Judges a comparison. A change for the worse passes if its interval stays within the threshold. A
 /// regression outweighs a doubt.
 pub fn gate(compared: &Compared, thresholds: &Thresholds) -> Gate {
-    let judged = judged(compared, thresholds);
+    gate_of(&judged(compared, thresholds), compared, thresholds)
+}
+
+/// Returns the decision of [`gate()`] on a comparison with these judgments, which are those of
+/// [`judged`].
+pub fn gate_of(judged: &[(usize, Judged)], compared: &Compared, thresholds: &Thresholds) -> Gate {
     let those = |wanted: Judged| -> Vec<usize> {
         let found = judged.iter().filter(|(_, judged)| *judged == wanted);
         found.map(|(index, _)| *index).collect()

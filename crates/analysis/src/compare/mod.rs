@@ -90,8 +90,8 @@ pub use designed::{
 pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
 pub use gate::{
-    Gate, Judged, Thresholds, WORK, gate, gate_interval, judged, judged_work, repeats_to_judge,
-    room_to_threshold,
+    Gate, Judged, Thresholds, WORK, gate, gate_interval, gate_of, judged, judged_work,
+    repeats_to_judge, room_to_threshold,
 };
 pub use groups::{BaseGroup, groups_by_base};
 pub use initial_tree::{InitialTree, TreeDifference};

@@ -1,5 +1,6 @@
 //! The gate: whether a comparison shows a regression, rules one out, or neither.
 
+mod judged_steps;
 mod more_repeats;
 mod ruled_out;
 mod work;
@@ -8,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use analysis::compare::{
-    self, Compared, ComparedStep, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, judged, judged_work,
+    self, Compared, ComparedStep, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, judged_work,
     metric_label,
 };
 use analysis::figures::Figures;
@@ -16,6 +17,7 @@ use analysis::{counted, distinct};
 use report::{Judgement, JudgementOutcome, comparison_sentence, terminal_text, work_sentence};
 use words::share_of;
 
+pub use self::judged_steps::JudgedSteps;
 use self::work::WorkJudgement;
 use super::Judged;
 use super::arguments::Threshold;
@@ -24,24 +26,28 @@ use super::lines::{Line, Runs};
 /// The number of comparisons that are listed.
 const LISTED_MAX: usize = 20;
 
+/// Judges the steps of a comparison by the thresholds that are wanted.
+pub fn judged_steps<'a>(wanted: &[Threshold], compared: &'a Compared) -> JudgedSteps<'a> {
+    JudgedSteps::of(compared, thresholds(wanted, compared.effect))
+}
+
 /// Judges a comparison. Without a clear result, also says what to do.
 pub fn judge(
-    wanted: &[Threshold],
+    steps: &JudgedSteps<'_>,
     runs: &Runs,
     figures: &Figures,
-    compared: &Compared,
     lines: &[Line<'_>],
 ) -> Judged {
-    let thresholds = thresholds(wanted, compared.effect);
+    let compared = steps.compared;
     let mut said = Vec::new();
-    let of_work = judge_work(compared, &thresholds, &mut said);
+    let of_work = judge_work(compared, &steps.thresholds, &mut said);
     // Nothing else is worth a line if work alone decides.
-    let passes = matches!(compare::gate(compared, &thresholds), Gate::Pass);
+    let passes = steps.gate == Gate::Pass;
     if of_work != JudgementOutcome::Passed && (passes || compared.is_work_alone()) {
         return Judged { outcome: of_work, lines: said };
     }
 
-    let of_steps = judge_steps(&thresholds, runs, figures, compared, lines, &mut said);
+    let of_steps = judge_steps(steps, runs, figures, lines, &mut said);
     Judged { outcome: of_work.min(of_steps), lines: said }
 }
 
@@ -63,15 +69,15 @@ fn judge_work(
     judgement.outcome()
 }
 
-/// Judges the comparisons of steps.
+/// Says the result of the gate on steps, and returns it.
 fn judge_steps(
-    thresholds: &Thresholds,
+    steps: &JudgedSteps<'_>,
     runs: &Runs,
     figures: &Figures,
-    compared: &Compared,
     lines: &[Line<'_>],
     said: &mut Vec<String>,
 ) -> JudgementOutcome {
+    let JudgedSteps { compared, thresholds, gate, .. } = steps;
     let mut comparisons: Vec<&ComparedStep> = compared.rows.iter().collect();
     comparisons.retain(|row| thresholds.of(&row.metric).is_some());
     let missing_loads = missing(compared, lines);
@@ -79,15 +85,15 @@ fn judge_steps(
     let is_incomplete =
         !figures.unfinished.is_empty() || !missing_loads.is_empty() || !without_rows.is_empty();
 
-    match compare::gate(compared, thresholds) {
+    match gate {
         Gate::Regressed(indexes) => {
-            let rows = rows_at(compared, &indexes);
+            let rows = rows_at(compared, indexes);
             said.push(format!("regression: {}", by_metric(Some(&rows), &comparisons)));
             say_rows(&compared.base, &rows, thresholds, said);
             JudgementOutcome::Failed
         }
         Gate::Doubtful(indexes) if !indexes.is_empty() => {
-            let rows = rows_at(compared, &indexes);
+            let rows = rows_at(compared, indexes);
             let doubtful = by_metric(Some(&rows), &comparisons);
             said.push(format!(
                 "not certain: no regression is shown, but Assay cannot judge {doubtful}"
@@ -106,7 +112,7 @@ fn judge_steps(
                 by_metric(None, &comparisons)
             };
             said.push(format!("no regression is shown: {judged_text}"));
-            say_first(ruled_out::sentences(compared, thresholds).into_iter(), said);
+            say_first(ruled_out::sentences(steps).into_iter(), said);
             JudgementOutcome::Passed
         }
         // None of the comparisons is doubtful, but something was not compared.
@@ -299,16 +305,15 @@ fn say_unfinished(paths: &[PathBuf], figures: &Figures, said: &mut Vec<String>) 
 
 /// Returns the judgments of the gate: of each comparison, and what is missing.
 pub fn judgements(
-    wanted: &[Threshold],
+    steps: &JudgedSteps<'_>,
     figures: &Figures,
-    compared: &Compared,
     lines: &[Line<'_>],
 ) -> Vec<Judgement> {
-    let thresholds = thresholds(wanted, compared.effect);
+    let JudgedSteps { compared, thresholds, judged, .. } = steps;
 
     let mut judgements = Vec::new();
-    let closest = ruled_out::closest(compared, &thresholds);
-    for (index, outcome) in judged(compared, &thresholds) {
+    let closest = ruled_out::closest(steps);
+    for &(index, outcome) in judged {
         let row = &compared.rows[index];
         let threshold = thresholds.of(&row.metric).unwrap_or_default();
         judgements.push(Judgement {
@@ -320,7 +325,7 @@ pub fn judgements(
         });
     }
 
-    for (index, outcome) in judged_work(compared, &thresholds) {
+    for (index, outcome) in judged_work(compared, thresholds) {
         let work = &compared.work[index];
         judgements.push(Judgement {
             subject: work.cell.target_and_load(),
@@ -331,7 +336,7 @@ pub fn judgements(
         });
     }
 
-    judgements.extend(missing_judgements(figures, compared, &thresholds, lines));
+    judgements.extend(missing_judgements(figures, compared, thresholds, lines));
     // A file without judgments would look as if all had passed.
     if judgements.is_empty() {
         judgements.push(undecided("all targets", "throughput", "nothing was compared"));

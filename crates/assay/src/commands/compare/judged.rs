@@ -36,9 +36,9 @@ pub(super) fn judge(
         let mut lines = lines_of(&runs.recorded, sides);
         lines.retain(|line| group.name.is_none() || group.has_target(&line.key.target));
         let figures = &group.figures;
-        let judged = gate::judge(&args.thresholds, runs, figures, compared, &lines);
-        exits.push(print_judged(&judged));
-        judgements.extend(gate::judgements(&args.thresholds, figures, compared, &lines));
+        let steps = gate::judged_steps(&args.thresholds, compared);
+        exits.push(print_judged(&gate::judge(&steps, runs, figures, &lines)));
+        judgements.extend(gate::judgements(&steps, figures, &lines));
     }
 
     for compared in comparisons {

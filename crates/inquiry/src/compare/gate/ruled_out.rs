@@ -1,11 +1,13 @@
 //! Says what a gate that passes rules out, and which comparisons are the closest to their thresholds.
 
-use analysis::compare::{Compared, Judged, Thresholds, judged, room_to_threshold};
+use analysis::compare::{Judged, room_to_threshold};
 use report::ruled_out_sentence;
+
+use super::judged_steps::JudgedSteps;
 
 /// The comparison of a metric that passes and is the closest to its threshold.
 struct Closest {
-    /// The index in [`Compared::rows`].
+    /// The index in [`Compared::rows`](analysis::compare::Compared::rows).
     index: usize,
     /// The distance to the threshold, as a share of the base.
     room: f64,
@@ -13,9 +15,11 @@ struct Closest {
 
 /// Returns the indexes of the comparisons that pass and are, of their metric, the closest to its
 /// threshold.
-pub(super) fn closest(compared: &Compared, thresholds: &Thresholds) -> Vec<usize> {
+pub(super) fn closest(steps: &JudgedSteps<'_>) -> Vec<usize> {
+    let JudgedSteps { compared, thresholds, judged, .. } = steps;
+
     let mut all: Vec<Closest> = Vec::new();
-    for (index, outcome) in judged(compared, thresholds) {
+    for &(index, outcome) in judged {
         let row = &compared.rows[index];
         let threshold = thresholds.of(&row.metric).unwrap_or_default();
         let room = room_to_threshold(row, threshold).filter(|_| outcome == Judged::Passed);
@@ -33,10 +37,11 @@ pub(super) fn closest(compared: &Compared, thresholds: &Thresholds) -> Vec<usize
 }
 
 /// Returns a sentence for each metric that had to rule out a regression, where the gate passes.
-pub(super) fn sentences(compared: &Compared, thresholds: &Thresholds) -> Vec<String> {
-    let judged = judged(compared, thresholds);
+pub(super) fn sentences(steps: &JudgedSteps<'_>) -> Vec<String> {
+    let JudgedSteps { compared, thresholds, judged, .. } = steps;
+
     let mut sentences = Vec::new();
-    for index in closest(compared, thresholds) {
+    for index in closest(steps) {
         let row = &compared.rows[index];
         let of_metric =
             judged.iter().filter(|(other, _)| compared.rows[*other].metric == row.metric);
@@ -49,7 +54,7 @@ pub(super) fn sentences(compared: &Compared, thresholds: &Thresholds) -> Vec<Str
 
 #[cfg(test)]
 mod tests {
-    use analysis::compare::{ComparedStep, Interval, Verdict};
+    use analysis::compare::{Compared, ComparedStep, Interval, Thresholds, Verdict};
 
     use super::super::tests::row;
     use super::*;
@@ -64,11 +69,11 @@ mod tests {
         };
         let rows = vec![passing("scan", 1.003), passing("query", 0.98), passing("load", 1.01)];
         let compared = Compared { rows, ..Compared::default() };
-        let thresholds = Thresholds::default();
+        let steps = JudgedSteps::of(&compared, Thresholds::default());
 
-        assert_eq!(closest(&compared, &thresholds), [1]);
+        assert_eq!(closest(&steps), [1]);
         assert_eq!(
-            sentences(&compared, &thresholds),
+            sentences(&steps),
             [
                 "throughput: a loss of more than 3% is ruled out in all 3 comparisons (closest: pg.next c8 query, 90% \
                  interval 0.980-1.050)"
