@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use analysis::figures::{Figures, Row};
+use analysis::figures::Figures;
+use inquiry::damage::DamageFacts;
 use words::shell_quoted;
 
 use crate::exit::Exit;
@@ -14,42 +15,26 @@ pub fn exit_of_reading(figures: &Figures, directories: &[impl AsRef<Path>]) -> E
     if !say_damages(figures) {
         return Exit::Ok;
     }
-    say_help_for_damage(figures, directories);
+    say_help_for_damage(&DamageFacts::of(figures), directories);
     Exit::Failed
 }
 
-/// Returns what to do about damage in the records of these figures. In turns, a damaged cell that is
-/// measured again has no other to be compared with.
-fn damage_help(figures: &Figures, directories: &[impl AsRef<Path>]) -> String {
-    let Some(damaged) = damaged_row(figures) else {
+/// Returns what to do about damage in the records of runs with these directories. In turns, a damaged
+/// cell that is measured again has no other to be compared with.
+fn damage_help(damage: &DamageFacts, directories: &[impl AsRef<Path>]) -> String {
+    let Some(in_turns) = damage.damaged_turns() else {
         return record::DAMAGE_HELP.to_owned();
     };
-    let Some(directory) = directories.get(damaged.run) else {
+    let Some(directory) = directories.get(in_turns.run) else {
         return record::DAMAGE_HELP.to_owned();
     };
-
-    let mut is_in_turns = false;
-    let mut repeat_count = damaged.cell.repeat;
-    for row in figures.rows.iter().filter(|row| row.run == damaged.run) {
-        is_in_turns |= row.turns.is_some();
-        repeat_count = repeat_count.max(row.cell.repeat);
-    }
-    if !is_in_turns {
-        return record::DAMAGE_HELP.to_owned();
-    }
 
     format!(
         "copy the run directory again from where it was measured, or add a repeat with `assay run --resume {} --repeats {}`: \
          the damaged cell is measured alone then, not in turns, so it is not compared",
         shell_quoted(&directory.as_ref().display().to_string()),
-        repeat_count + 1
+        in_turns.last_repeat + 1
     )
-}
-
-/// Returns the first step that is damaged or lost; `None` if the damage is not in a step.
-fn damaged_row(figures: &Figures) -> Option<&Row> {
-    let mut rows = figures.rows.iter().chain(&figures.missing);
-    rows.find(|row| row.reasons.iter().any(|reason| figures.damages.contains(reason)))
 }
 
 /// Prints what is damaged in a record. Returns whether anything is.
@@ -62,8 +47,8 @@ pub fn say_damages(figures: &Figures) -> bool {
 
 /// Prints what to do about damage in the records of runs with these directories, after the errors
 /// that name each damaged part.
-pub fn say_help_for_damage(figures: &Figures, directories: &[impl AsRef<Path>]) {
-    eprint_line!("help: {}", damage_help(figures, directories));
+pub fn say_help_for_damage(damage: &DamageFacts, directories: &[impl AsRef<Path>]) {
+    eprint_line!("help: {}", damage_help(damage, directories));
 }
 
 #[cfg(test)]
@@ -87,7 +72,8 @@ mod tests {
             let mut rows = vec![row(0, 12, old_turns), row(1, 1, None), row(1, 3, new_turns)];
             rows[1].reasons = vec![DAMAGE.to_owned()];
             let damages = vec![DAMAGE.to_owned()];
-            damage_help(&Figures { rows, damages, ..Figures::default() }, &["old", "my new"])
+            let figures = Figures { rows, damages, ..Figures::default() };
+            damage_help(&DamageFacts::of(&figures), &["old", "my new"])
         };
 
         assert_eq!(help(None, None), record::DAMAGE_HELP);

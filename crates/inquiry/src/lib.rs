@@ -11,6 +11,7 @@
 //! known_run  an earlier run whose times tell how long a plan takes
 //! next       the commands with which a user continues after a run
 //! page       the HTML report of runs
+//! damage     the facts about damaged steps on which their remedy depends
 //! selection  chosen cells and steps of runs, for other tools
 //! reading    runs that another process may be resuming, and the steps and targets in them
 //! ```
@@ -22,6 +23,7 @@
 pub mod bisect;
 pub mod bundle;
 pub mod compare;
+pub mod damage;
 pub mod known_run;
 pub mod next;
 pub mod page;

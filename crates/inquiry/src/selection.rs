@@ -1,6 +1,6 @@
 //! Runs, and the cells and steps of them that were chosen.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
 use analysis::compat::{Recorded, refuse_copies};
@@ -11,6 +11,7 @@ use runner::failure::UsageError;
 use runner::matrix::only::CellFilters;
 
 use crate::compare::{self, Answer, CompareRequest};
+use crate::damage::DamageFacts;
 use crate::reading::{SetAsideCounts, unknown_step};
 
 /// Runs, and the cells and steps of them that were chosen.
@@ -25,6 +26,8 @@ pub struct Selection {
     /// Gets a line for each step that is damaged.
     say: fn(&str),
     saw_damage: Cell<bool>,
+    /// The facts of all steps that were read, also of those that are not chosen.
+    damage_facts: RefCell<DamageFacts>,
 }
 
 impl Selection {
@@ -56,6 +59,7 @@ impl Selection {
             only: CellFilters::new(filters, &cells)?,
             say,
             saw_damage: Cell::new(false),
+            damage_facts: RefCell::default(),
         };
 
         selection.check_steps()?;
@@ -75,6 +79,7 @@ impl Selection {
             only: CellFilters::default(),
             say,
             saw_damage: Cell::new(false),
+            damage_facts: RefCell::default(),
         })
     }
 
@@ -134,7 +139,12 @@ impl Selection {
                 before.refuse_changes(&paths)?;
             }
 
-            if row.damaged || step.is_lost() {
+            let is_damaged = row.damaged || step.is_lost();
+            if is_damaged || step.state() != StepState::Missing {
+                self.damage_facts.borrow_mut().add(&row, is_damaged);
+            }
+
+            if is_damaged {
                 self.saw_damage.set(true);
                 (self.say)(&format!("error: {}", terminal_text(&row.reasons.join("; "))));
             }
@@ -172,13 +182,56 @@ impl Selection {
         compare::answers(&self.directories, &recorded, &request, note)
     }
 
-    /// Notes that somebody else saw damage in the runs.
-    pub fn note_damage(&self) {
+    /// Notes the damage that these comparisons of the runs found. It is not said again.
+    pub fn note_damage(&self, answers: &[Answer]) {
+        // One of the answers has the damage of all: its step may be one of another answer.
+        let mut damages = Vec::new();
+        for answer in answers {
+            damages.extend(answer.figures.damages.iter().cloned());
+        }
+        if damages.is_empty() {
+            return;
+        }
+
         self.saw_damage.set(true);
+        let mut facts = self.damage_facts.borrow_mut();
+        for answer in answers {
+            facts.add_figures(&answer.figures, &damages);
+        }
     }
 
-    /// Returns true if a step was damaged, of those that were read.
-    pub fn saw_damage(&self) -> bool {
-        self.saw_damage.get()
+    /// Returns the facts about damage; `None` if nothing was damaged, of what was read.
+    pub fn seen_damage(&self) -> Option<DamageFacts> {
+        self.saw_damage.get().then(|| self.damage_facts.borrow().clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{CellRef, Status};
+
+    use super::*;
+
+    #[test]
+    fn reading_the_chosen_steps_also_tells_what_is_damaged() {
+        let results = tempfile::tempdir().unwrap();
+        let cell = CellRef::new("a.x", "insert", None, 1, 1);
+        let plan = Run { cells: vec![cell.clone()], ..Run::default() };
+        let run = RunDir::create(results.path(), &plan).unwrap();
+        let begun = run.begin_cell(&cell).unwrap();
+        let seen = |status| {
+            let steps = vec!["l.i0".to_owned()];
+            let key = cell.key.clone();
+            let recorded = record::Cell { key, status, steps, ..record::Cell::default() };
+            begun.write(&recorded).unwrap();
+
+            let selection = Selection::whole_run(run.path(), |_| {}).unwrap();
+            assert!(selection.seen_damage().is_none(), "nothing was read");
+            selection.rows().unwrap();
+            selection.seen_damage().is_some()
+        };
+
+        assert!(!seen(Status::Interrupted), "the step has not begun");
+        assert!(seen(Status::Complete), "the step is lost");
     }
 }

@@ -11,8 +11,6 @@ mod verdicts;
 
 use std::path::Path;
 
-use analysis::figures::Series;
-use inquiry::reading;
 use inquiry::selection::Selection;
 use record::RunDir;
 use report::{Form, ProfileForm};
@@ -76,14 +74,11 @@ fn selected(args: &ExportArgs) -> anyhow::Result<Selection> {
 
 /// Returns the exit code of an export that was written, after saying what to do about damage.
 fn exit_of(selection: &Selection) -> Exit {
-    if !selection.saw_damage() {
+    let Some(damage) = selection.seen_damage() else {
         return Exit::Ok;
-    }
+    };
 
-    // The rows are not kept, and figures that cannot be read have no help of their own.
-    let read = reading::figures(&selection.directories, |row| row.series = Series::default());
-    let (figures, _) = read.unwrap_or_default();
     let directories: Vec<&Path> = selection.directories.iter().map(RunDir::path).collect();
-    say_help_for_damage(&figures, &directories);
+    say_help_for_damage(&damage, &directories);
     Exit::Failed
 }

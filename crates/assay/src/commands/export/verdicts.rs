@@ -20,10 +20,9 @@ pub(super) fn read_verdicts(
     }
 
     for answer in &answers {
-        if say_damages(&answer.figures) {
-            selection.note_damage();
-        }
+        say_damages(&answer.figures);
     }
+    selection.note_damage(&answers);
 
     Ok(answers)
 }
