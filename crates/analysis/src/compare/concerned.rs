@@ -5,7 +5,7 @@ use std::fmt;
 use words::counted;
 
 use super::ComparedStep;
-use super::metric::metric_label;
+use super::metric::note_label;
 use crate::order::distinct;
 
 /// Some of several comparisons, by the name of the first.
@@ -27,7 +27,7 @@ impl SomeComparisons {
 
         let targets = distinct(all.iter().map(|row| row.cell.target.as_str()));
         let loads = distinct(all.iter().map(|row| row.cell.load()));
-        let metric = metric_label(&row.metric);
+        let metric = note_label(&row.metric);
         let first = if loads.len() > 1 {
             format!("{metric} of {} in {}", row.cell.target_and_load(), row.step)
         } else if targets.len() > 1 {

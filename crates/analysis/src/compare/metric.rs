@@ -66,6 +66,15 @@ pub fn metric_label(metric: &str) -> &str {
     }
 }
 
+/// Returns the name of a metric in notes: its label, or the head of its column for a cost or a device
+/// column, whose table explains it.
+pub(super) fn note_label(metric: &str) -> &str {
+    let label = metric_label(metric);
+    let has_column = matches!(family_of(metric), COSTS | DEVICE);
+    // Other metrics may share a head, so they keep the name by which they were asked for.
+    Metric::named(metric).filter(|_| has_column).map_or(label, |known| known.head)
+}
+
 /// Returns the family that a metric's comparisons belong to. Its parts share one error rate.
 ///
 /// A metric that somebody asks for is a family by itself, so that no verdict depends on what else is
@@ -210,6 +219,17 @@ mod tests {
         near(of("u_cpu"), 0.25 / 6.0_f64.sqrt());
         near(of("client_cpu_us_per_op"), 0.0);
         near(of(THROUGHPUT), 0.0);
+    }
+
+    #[test]
+    fn notes_name_costs_as_the_columns_of_their_table_do() {
+        assert_eq!(note_label("server_cpu_us_per_op"), "server_cpu");
+        assert_eq!(note_label("fsyncs_per_commit"), "fsyncs");
+        assert_eq!(note_label("util%"), "util");
+        assert_eq!(note_label("own_cpu_us_per_op"), "own CPU per operation");
+        // Its head is that of `server_cpu_us_per_op`.
+        assert_eq!(note_label("op_server_cpu_us"), "op_server_cpu_us");
+        assert_eq!(note_label(THROUGHPUT), THROUGHPUT);
     }
 
     #[test]

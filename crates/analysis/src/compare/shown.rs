@@ -5,7 +5,7 @@ use std::fmt;
 use words::{fixed, listed};
 
 use super::ComparedStep;
-use super::metric::{has_verdict, metric_label};
+use super::metric::{has_verdict, note_label};
 use super::typical::TurnMetric;
 use crate::order::sort_largest_first;
 
@@ -45,7 +45,7 @@ impl ShownChanges {
             let decimals = if ratio < SMALL_RATIO { 3 } else { 2 };
             let text = format!(
                 "{} {}x in {} of {}",
-                metric_label(&row.metric),
+                note_label(&row.metric),
                 fixed(ratio, decimals),
                 row.step,
                 row.cell.target_and_load()
@@ -103,6 +103,14 @@ mod tests {
             shown(&[("rpq", 1.3), ("wpi", 0.05), ("cpupq", 1.1), ("wkbpi", 2.0)]),
             "4 show a change (wpi 0.050x in scan of pg.b c8, wkbpi 2.00x in scan of pg.b c8, rpq 1.30x in scan of \
              pg.b c8 and 1 more)"
+        );
+    }
+
+    #[test]
+    fn a_changed_cost_has_the_name_of_its_column() {
+        assert_eq!(
+            shown(&[("server_cpu_us_per_op", 1.3)]),
+            "1 shows a change (server_cpu 1.30x in scan of pg.b c8)"
         );
     }
 
