@@ -14,7 +14,7 @@ pub(super) fn notes(begun: &[StartedCell]) -> Vec<Note> {
         |database: &CopiedDatabase| !database.made_here && !database.has_measured_steps;
     let cell_count = copies.clone().filter(|(_, database)| is_load_of_others(database)).count();
     if cell_count > 0 {
-        let are_repeats_alike = repeats_share_a_load(begun);
+        let are_repeats_alike = repeats_share_a_database(begun);
         notes.push(Note::SharedLoads { cell_count, of, are_repeats_alike });
     }
 
@@ -41,8 +41,8 @@ pub(super) fn notes(begun: &[StartedCell]) -> Vec<Note> {
 }
 
 /// Returns whether two repeats of a target began with the same database. Then intervals don't say how
-/// one load differs from another.
-pub(crate) fn repeats_share_a_load(begun: &[StartedCell]) -> bool {
+/// databases that are loaded alike differ.
+pub(crate) fn repeats_share_a_database(begun: &[StartedCell]) -> bool {
     let mut seen = Vec::new();
     for start in begun {
         let Some(database) = &start.database else {
@@ -87,11 +87,11 @@ mod tests {
             start("a.x", 2, "second"),
             start("b.x", 2, "second"),
         ];
-        assert!(!repeats_share_a_load(&each));
+        assert!(!repeats_share_a_database(&each));
         let text = notes(&each)[0].to_string();
         assert!(text.ends_with("the targets of a repeat share its load"), "{text}");
 
-        assert!(repeats_share_a_load(&[start("a.x", 1, "only"), start("a.x", 2, "only")]));
+        assert!(repeats_share_a_database(&[start("a.x", 1, "only"), start("a.x", 2, "only")]));
     }
 
     #[test]

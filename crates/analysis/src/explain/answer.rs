@@ -31,12 +31,12 @@ pub struct Answer {
     pub without_effect: Option<WithoutEffect>,
     /// The other targets, in the order of the figures; those that were not measured come last.
     pub targets: Vec<TargetAnswer>,
-    /// The number of combinations of a variant with a number of clients.
+    /// The number of loads: combinations of a variant with a number of clients.
     pub load_count: usize,
     /// The fewest and the most repeats of what was compared with an interval; `None`: nothing was.
     pub repeats: Option<(usize, usize)>,
     /// All repeats of a target begin with copies of one database, so that the difference of targets
-    /// has in it how one load differs from another.
+    /// has in it how this database differs from others that are loaded alike.
     pub is_of_one_database: bool,
     /// The cause of all changes that are shown; `None`: they have no common cause.
     #[serde(skip)]
@@ -198,7 +198,7 @@ fn apart(compared: &Compared) -> Option<Apart> {
 /// Returns whether repeats of a target in a single run began with copies of one database.
 fn is_of_one_database(begun: &[StartedCell]) -> bool {
     let runs = distinct(begun.iter().map(|start| start.run)).len();
-    runs == 1 && databases::repeats_share_a_load(begun)
+    runs == 1 && databases::repeats_share_a_database(begun)
 }
 
 /// Returns the first finding of a kind about a target whose throughput did not change.

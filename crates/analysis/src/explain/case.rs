@@ -126,6 +126,7 @@ impl<'a> Context<'a> {
 }
 
 /// The compared repeats of one target in one step.
+#[derive(Clone)]
 pub(super) struct Side<'a> {
     /// The rows of the repeats: at least one, all valid.
     pub rows: Vec<&'a Row>,
@@ -220,6 +221,7 @@ impl Pair {
 }
 
 /// A step of a target, compared with the same step of the base.
+#[derive(Clone)]
 pub(super) struct Case<'a> {
     pub context: Context<'a>,
     pub compared: &'a ComparedStep,
@@ -264,8 +266,7 @@ impl<'a> Case<'a> {
             high: 1.0 / of_time.low,
             ..of_time
         });
-        let by_throughput = Self::new(self.context, self.compared)?;
-        Some(Self { ratio: 1.0 / time.ratio?, interval, ..by_throughput })
+        Some(Self { ratio: 1.0 / time.ratio?, interval, ..self.clone() })
     }
 
     /// Returns the comparison of another metric in this step, if it was compared.

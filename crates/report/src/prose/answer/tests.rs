@@ -111,11 +111,11 @@ fn the_largest_change_comes_first_and_a_cause_explains_all() {
 }
 
 #[test]
-fn repeats_that_share_a_load_are_said_to() {
+fn repeats_from_one_loaded_database_are_said_to_be() {
     let copied = |made_here, repeat| StartedCell {
         cell: CellKey::new("b.x", None, 1, repeat),
         database: Some(CopiedDatabase {
-            // Each load that a cell makes itself is another one.
+            // Each database that a cell loads itself is another one.
             fingerprint: if made_here {
                 format!("of repeat {repeat}")
             } else {
