@@ -28,6 +28,9 @@ pub(crate) const LATENCY_FILE: &str = "latency.hlog";
 /// The latencies of the whole step, so that readers of totals need not decode every second.
 pub(crate) const LATENCY_TOTAL_FILE: &str = "latency_total.hlog";
 
+/// The format of the time in the name of a directory: `20261121T190211Z`.
+const COMPACT_TIME: &str = "%Y%m%dT%H%M%SZ";
+
 /// Returns the name of the directory of a finished step.
 pub(crate) fn step_name(number: u32, name: &str) -> String {
     format!("{number:02}-{name}")
@@ -58,11 +61,20 @@ pub(crate) fn dated_name(unix_ns: u64, name: &str) -> String {
     format!("{}-{}", compact_time(unix_ns), file_name_of(name))
 }
 
+/// Returns the time with which the name of a directory begins, in nanoseconds since 1970. `None`: it
+/// begins with something else.
+pub fn moment_of_name(name: &str) -> Option<u64> {
+    let (moment, _) = name.split_once('-')?;
+    let time = jiff::civil::DateTime::strptime(COMPACT_TIME, moment).ok()?;
+    let zoned = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    u64::try_from(zoned.timestamp().as_nanosecond()).ok()
+}
+
 /// Formats a time as `20261121T190211Z`.
 fn compact_time(unix_ns: u64) -> String {
     let seconds = i64::try_from(unix_ns / 1_000_000_000).unwrap_or(0);
     let time = jiff::Timestamp::from_second(seconds).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    time.strftime("%Y%m%dT%H%M%SZ").to_string()
+    time.strftime(COMPACT_TIME).to_string()
 }
 
 /// Replaces characters that a file name should not have.
@@ -74,5 +86,18 @@ pub(crate) fn file_name_of(name: &str) -> String {
         None => "-".into(),
         Some('.') => format!("-{}", &plain[1..]),
         Some(_) => plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_name_is_read_back() {
+        let unix_ns = 1_795_287_731_000_000_000;
+        assert_eq!(moment_of_name(&dated_name(unix_ns, "tune-l.i1")), Some(unix_ns));
+        assert_eq!(moment_of_name("tune-l.i1"), None);
+        assert_eq!(moment_of_name("20261121T190211Z"), None);
     }
 }

@@ -61,7 +61,7 @@ pub use files::{
     latency_counts, latency_histogram, open_regular, read_beside, replace_file, write_beside,
 };
 pub use format::{FORMAT, FormatVersion};
-pub use layout::{LOCK_FILE, name_with_moment};
+pub use layout::{LOCK_FILE, moment_of_name, name_with_moment};
 pub use model::*;
 pub use steps::{
     CounterRow, HostColumn, HostColumnSeries, HostSeries, ServerUse, StepReader, StepState,

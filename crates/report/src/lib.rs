@@ -85,7 +85,7 @@ pub use export::{
 pub use model::comparison::{Across, ComparedRun, Comparison, FactorEffects, effects_of_matrices};
 pub use model::history::HistoryView;
 pub use model::number::{age_text, moment_of_seconds, rate_text};
-pub use model::outline::{ListedRun, Outline, RunState};
+pub use model::outline::{ListedEntry, ListedRun, ListedSearch, Outline, RunState, SearchOutline};
 pub use model::text::{file_url, is_printable, terminal_text};
 pub use plot::{PlotFiles, plots};
 pub use printers::catalog::{

@@ -1,10 +1,10 @@
-//! `assay ls`: lists the runs in a folder, the newest first.
+//! `assay ls`: lists the runs, tunings and bisections in a folder, the newest first.
 
 use std::path::{Path, PathBuf};
 
-use inquiry::shelf::{listed, runs_in};
+use inquiry::shelf::{entries_in, listed};
 use record::RunDir;
-use report::{ListedRun, json_text, terminal_text};
+use report::{ListedEntry, json_text, terminal_text};
 use runner::failure::UsageError;
 use words::counted;
 
@@ -12,27 +12,27 @@ use crate::cli::{ListFormat, LsArgs, RESULTS_HELP};
 use crate::exit::Exit;
 use crate::output::{eprint_line, print};
 
-/// Lists runs.
+/// Lists runs, tunings and bisections.
 pub fn ls(args: &LsArgs) -> anyhow::Result<Exit> {
-    let runs = newest_first(&args.folder)?;
-    let count = if args.all { runs.len() } else { args.last.min(runs.len()) };
-    let listed: Vec<ListedRun> = runs[..count].iter().map(|path| listed(path)).collect();
+    let entries = newest_first(&args.folder)?;
+    let count = if args.all { entries.len() } else { args.last.min(entries.len()) };
+    let listed: Vec<ListedEntry> = entries[..count].iter().map(|path| listed(path)).collect();
 
     print(&match args.format {
         ListFormat::Table => report::run_list(&listed),
         ListFormat::Json => json_text(&report::run_list_json(&listed))?,
     })?;
 
-    let more = runs.len() - count;
+    let more = entries.len() - count;
     if more > 0 {
         eprint_line!("note: {} not listed; `--all` lists all", counted(more, "older run"));
     }
 
-    let is_readable = listed.iter().all(ListedRun::is_readable);
+    let is_readable = listed.iter().all(ListedEntry::is_readable);
     Ok(if is_readable { Exit::Ok } else { Exit::Failed })
 }
 
-/// Returns the runs in a folder, the newest first.
+/// Returns the runs, tunings and bisections in a folder, the newest first.
 ///
 /// # Errors
 /// The folder is a run itself, or has no runs.
@@ -47,13 +47,13 @@ fn newest_first(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
         .into());
     }
 
-    let mut runs = runs_in(folder)?;
-    if runs.is_empty() {
+    let mut entries = entries_in(folder)?;
+    if entries.is_empty() {
         return Err(
             UsageError::new(format!("`{shown}` has no runs"), Some(RESULTS_HELP.into())).into()
         );
     }
 
-    runs.reverse();
-    Ok(runs)
+    entries.reverse();
+    Ok(entries)
 }

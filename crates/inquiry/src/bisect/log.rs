@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use analysis::bisect::{Search, Trial, TrialResult};
+use report::BisectView;
 use serde::{Deserialize, Serialize};
 
 use crate::search::{FORMAT, Logged, SearchLog, SearchedPlan};
@@ -86,6 +87,18 @@ impl Log {
             explores: self.question.explores,
             ended,
             unusable: self.unusable.keys().copied().collect(),
+        }
+    }
+
+    /// Returns what the search has found out, for printing.
+    pub fn view(&self) -> BisectView {
+        let candidates = self.candidates.iter();
+        BisectView {
+            step: self.question.step.clone(),
+            metric: self.question.metric.clone(),
+            titles: candidates.map(|candidate| candidate.title.clone()).collect(),
+            search: self.search(),
+            unusable: self.unusable.clone(),
         }
     }
 }

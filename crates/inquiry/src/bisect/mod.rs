@@ -16,7 +16,7 @@ use analysis::compare::{CompareOptions, compare};
 use builds::Spec;
 use plan::Plan;
 use record::RunDir;
-use report::{BisectView, ComparedRun, Comparison, TableStyle};
+use report::{BisectView, ComparedRun, Comparison, RunState, SearchOutline, TableStyle};
 use runner::PlanRequest;
 use runner::failure::usage;
 use runner::prepare::fetching::fetch_each;
@@ -27,10 +27,13 @@ use self::trial::{Measuring, in_one_line};
 use crate::reading::unknown_step;
 use crate::search::{
     Deadline, OpenSearch, RUNS, SearchLog, SearchPlace, SearchedPlan, TrialEnd, TrialLimits,
-    trust_option,
+    first_line, trust_option,
 };
 
 pub use self::candidates::Candidates;
+
+/// The log in the directory of a search.
+pub(crate) const FILE: &str = Log::FILE;
 
 /// The file with the chart of the candidates, in the directory of a search.
 const DRAWING: &str = "bisect.svg";
@@ -145,14 +148,7 @@ impl<'a> Bisection<'a> {
 
     /// Returns what the search has found out, for printing.
     pub fn view(&self) -> BisectView {
-        let candidates = self.opened.log.candidates.iter();
-        BisectView {
-            step: self.opened.log.question.step.clone(),
-            metric: self.opened.log.question.metric.clone(),
-            titles: candidates.map(|candidate| candidate.title.clone()).collect(),
-            search: self.opened.log.search(),
-            unusable: self.opened.log.unusable.clone(),
-        }
+        self.opened.log.view()
     }
 
     /// Returns the first comparison of the first trial, if that has a result.
@@ -304,6 +300,20 @@ impl<'a> Bisection<'a> {
         }
         runs
     }
+}
+
+/// Reads what a list shows of the search in a directory.
+///
+/// # Errors
+/// The log cannot be read, or is damaged.
+pub(crate) fn outline(directory: &Path) -> anyhow::Result<SearchOutline> {
+    // Nothing that the log names is run.
+    let view = Log::read(directory, true)?.view();
+    let (state, result) = match view.search.next() {
+        Next::Measure(trial) => (RunState::Incomplete, view.trial(&trial)),
+        Next::End(outcome) => (RunState::Complete, first_line(&view.answer(&outcome))),
+    };
+    Ok(SearchOutline { step: view.step, target_count: view.titles.len(), state, result })
 }
 
 /// Returns the steps of a plan until this one: those after it would only take time.

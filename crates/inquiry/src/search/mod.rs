@@ -226,6 +226,11 @@ impl<'a, L: SearchLog> OpenSearch<'a, L> {
     }
 }
 
+/// Returns the first line of an answer, for a list.
+pub(crate) fn first_line(answer: &str) -> String {
+    answer.trim_start().lines().next().unwrap_or_default().to_owned()
+}
+
 /// Returns the most repeats of a target.
 pub(crate) fn repeat_count(run: &Run) -> u32 {
     let measured = run.cells.iter().filter(|cell| cell.key.kind.is_measured());

@@ -68,6 +68,18 @@ pub fn run_folders(folder: &Path) -> Vec<RunFolder> {
 /// # Errors
 /// The folder cannot be read.
 pub fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    entries_with(folder, RunDir::exists_at)
+}
+
+/// Returns the entries of a folder that `is_wanted`, in the order of their names. Empty if the path is
+/// not a folder.
+///
+/// # Errors
+/// The folder cannot be read.
+pub(super) fn entries_with(
+    folder: &Path,
+    is_wanted: impl Fn(&Path) -> bool,
+) -> anyhow::Result<Vec<PathBuf>> {
     let entries = match fs_err::read_dir(folder) {
         Ok(entries) => entries,
         Err(error)
@@ -78,20 +90,21 @@ pub fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
         Err(error) => return Err(error.into()),
     };
 
-    let mut runs = Vec::new();
+    let mut wanted = Vec::new();
     for entry in entries {
         let path = entry?.path();
         // A link may stand for a run that is in the folder as well.
-        if !path.is_symlink() && RunDir::exists_at(&path) {
-            runs.push(path);
+        if !path.is_symlink() && is_wanted(&path) {
+            wanted.push(path);
         }
     }
 
-    runs.sort();
-    Ok(runs)
+    wanted.sort();
+    Ok(wanted)
 }
 
-fn is_regular(path: &Path) -> bool {
+/// Returns whether a path is a file, not a link to one.
+pub(super) fn is_regular(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|file| file.is_file())
 }
 

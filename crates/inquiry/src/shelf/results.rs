@@ -63,7 +63,7 @@ pub fn results(path: &Path) -> anyhow::Result<RunResults> {
 }
 
 /// Reads what a list shows of a run.
-pub fn listed(path: &Path) -> ListedRun {
+pub(super) fn listed_run(path: &Path) -> ListedRun {
     let outline = outline(path).map_err(|error| format!("{error:#}"));
     let result = match &outline {
         Ok(_) => match results(path) {

@@ -2,6 +2,8 @@
 
 use analysis::tune::{EndedPhase, Goal, Phase, PhaseResult};
 use anyhow::Context as _;
+use plan::Designed;
+use report::{TuneView, TunedFactor};
 use serde::{Deserialize, Serialize};
 
 use crate::search::{FORMAT, Logged, SearchLog, SearchedPlan};
@@ -38,6 +40,21 @@ impl Log {
             }
         }
         ended
+    }
+
+    /// Returns what the tuning has found out, for printing. `designed` is the design of its plan.
+    pub fn view(&self, designed: &Designed) -> TuneView {
+        let mut factors = Vec::new();
+        for factor in &designed.factors {
+            factors.push(TunedFactor { name: factor.name.clone(), levels: factor.levels.clone() });
+        }
+
+        TuneView {
+            step: self.question.goal.step.clone(),
+            factors,
+            target_count: designed.targets.len(),
+            ended: self.ended(),
+        }
     }
 }
 

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use analysis::tune::{Goal, Next, Phase, PhaseResult, TuneOutcome, next};
+use anyhow::Context as _;
 use plan::{Designed, Plan, StepRate};
-use report::{TuneView, TunedFactor};
+use report::{RunState, SearchOutline, TuneView};
 use runner::PlanRequest;
 use runner::failure::usage;
 
@@ -20,8 +21,11 @@ use self::phase::Measuring;
 use crate::reading::unknown_step;
 use crate::search::{
     Deadline, OpenSearch, RUNS, SearchLog, SearchPlace, SearchedPlan, TrialEnd, TrialLimits,
-    trust_option,
+    first_line, trust_option,
 };
+
+/// The log in the directory of a tuning.
+pub(crate) const FILE: &str = Log::FILE;
 
 /// A configuration to search for.
 #[derive(Clone, Debug)]
@@ -135,17 +139,7 @@ impl<'a> Tuning<'a> {
 
     /// Returns what the tuning has found out, for printing.
     pub fn view(&self) -> TuneView {
-        let mut factors = Vec::new();
-        for factor in &self.designed.factors {
-            factors.push(TunedFactor { name: factor.name.clone(), levels: factor.levels.clone() });
-        }
-
-        TuneView {
-            step: self.opened.log.question.goal.step.clone(),
-            factors,
-            target_count: self.designed.targets.len(),
-            ended: self.opened.log.ended(),
-        }
+        self.opened.log.view(&self.designed)
     }
 
     fn measure(
@@ -160,6 +154,23 @@ impl<'a> Tuning<'a> {
         let limits = TrialLimits { repeats_max: question.repeats_max, stop, deadline };
         self.opened.measure(phase, &measuring, limits)
     }
+}
+
+/// Reads what a list shows of the tuning in a directory.
+///
+/// # Errors
+/// The log cannot be read, or is damaged.
+pub(crate) fn outline(directory: &Path) -> anyhow::Result<SearchOutline> {
+    // Nothing that the log names is run.
+    let log = Log::read(directory, true)?;
+    let designed = log.question.searched.parse()?.designed.context("its plan has no factors")?;
+
+    let view = log.view(&designed);
+    let (state, result) = match next(designed.factors.len(), &view.ended) {
+        Next::Measure(phase) => (RunState::Incomplete, view.phase(&phase)),
+        Next::End(outcome) => (RunState::Complete, first_line(&view.answer(&outcome))),
+    };
+    Ok(SearchOutline { step: view.step, target_count: view.target_count, state, result })
 }
 
 /// Refuses a plan in which the question has no answer, or several.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use analysis::compat::Work;
 use analysis::distinct;
-use record::{Run, Status};
+use record::{Run, Status, moment_of_name};
 
 use super::number::moment;
 
@@ -99,9 +99,13 @@ impl Outline {
 
     /// Returns the time of the start to the minute: `2026-11-21 19:02`.
     pub fn started(&self) -> String {
-        let to_the_second = moment(self.started_unix_ns);
-        to_the_second.get(..16).unwrap_or(&to_the_second).to_owned()
+        to_the_minute(self.started_unix_ns)
     }
+}
+
+fn to_the_minute(unix_ns: u64) -> String {
+    let to_the_second = moment(unix_ns);
+    to_the_second.get(..16).unwrap_or(&to_the_second).to_owned()
 }
 
 /// A run in a list.
@@ -121,5 +125,57 @@ impl ListedRun {
     /// Returns true if all of the run could be read.
     pub fn is_readable(&self) -> bool {
         self.outline.is_ok() && self.result.is_ok()
+    }
+}
+
+/// The outline of a tuning or a bisection, from its log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchOutline {
+    /// The step that it is about.
+    pub step: String,
+    /// The number of targets or candidates among which it searches.
+    pub target_count: usize,
+    /// The state.
+    pub state: RunState,
+    /// The first line of its answer, or what it measures next.
+    pub result: String,
+}
+
+/// A tuning or a bisection in a list. Its runs are in its directory.
+#[derive(Clone, Debug)]
+pub struct ListedSearch {
+    /// The name of its directory.
+    pub name: String,
+    /// The path of its directory.
+    pub path: PathBuf,
+    /// The kind of search: `tuning` or `bisection`.
+    pub kind: &'static str,
+    /// The outline of its log, or why it cannot be read.
+    pub outline: Result<SearchOutline, String>,
+}
+
+impl ListedSearch {
+    /// Returns the time of the start to the minute, by the name of the directory.
+    pub fn started(&self) -> Option<String> {
+        moment_of_name(&self.name).map(to_the_minute)
+    }
+}
+
+/// An entry of a list.
+#[derive(Clone, Debug)]
+pub enum ListedEntry {
+    /// A run.
+    Run(ListedRun),
+    /// A tuning or a bisection.
+    Search(ListedSearch),
+}
+
+impl ListedEntry {
+    /// Returns true if all of the entry could be read.
+    pub fn is_readable(&self) -> bool {
+        match self {
+            Self::Run(run) => run.is_readable(),
+            Self::Search(search) => search.outline.is_ok(),
+        }
     }
 }

@@ -1,12 +1,21 @@
-//! The runs of a folder as JSON.
+//! The runs and searches of a folder as JSON.
 
+use record::moment_of_name;
 use serde_json::{Value, json};
 
-use crate::model::outline::{ListedRun, Outline};
+use crate::model::outline::{ListedEntry, ListedRun, ListedSearch, Outline, SearchOutline};
 
-/// Returns an object for each run: its outline and its result, or why they cannot be read.
-pub fn run_list_json(runs: &[ListedRun]) -> Value {
-    runs.iter().map(run_json).collect()
+/// Returns an object for each entry: its outline and its result, or why they cannot be read. A run has
+/// the key `run`, and a tuning or a bisection the key `search`.
+pub fn run_list_json(entries: &[ListedEntry]) -> Value {
+    entries.iter().map(entry_json).collect()
+}
+
+fn entry_json(entry: &ListedEntry) -> Value {
+    match entry {
+        ListedEntry::Run(run) => run_json(run),
+        ListedEntry::Search(search) => search_json(search),
+    }
 }
 
 fn run_json(run: &ListedRun) -> Value {
@@ -29,5 +38,26 @@ fn outline_json(outline: &Outline) -> Value {
         "base": outline.base,
         "steps": outline.steps,
         "repeats": outline.repeats,
+    })
+}
+
+fn search_json(search: &ListedSearch) -> Value {
+    let outline = search.outline.as_ref();
+    json!({
+        "name": search.name,
+        "path": search.path.display().to_string(),
+        "search": outline.ok().map(|known| search_outline_json(search, known)),
+        "result": outline.ok().map(|known| &known.result),
+        "error": outline.err(),
+    })
+}
+
+fn search_outline_json(search: &ListedSearch, outline: &SearchOutline) -> Value {
+    json!({
+        "kind": search.kind,
+        "started_unix_ns": moment_of_name(&search.name),
+        "state": outline.state.text(),
+        "step": outline.step,
+        "target_count": outline.target_count,
     })
 }

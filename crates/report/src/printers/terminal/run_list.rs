@@ -1,23 +1,30 @@
-//! The runs of a folder as a list.
+//! The runs and searches of a folder as a list.
 
 use words::excerpt;
 
 use super::columns::columns;
-use crate::model::outline::ListedRun;
+use crate::model::outline::{ListedEntry, ListedRun, ListedSearch};
 use crate::model::text::terminal_text;
 
 /// The most characters of a result, so that a line of a run with a short name fits a terminal.
 const RESULT_CHARS: usize = 60;
 
-/// Returns a list of runs, a line for each, with the beginnings of long results.
-pub fn run_list(runs: &[ListedRun]) -> String {
+/// Returns a list of runs, tunings and bisections, a line for each, with the beginnings of long results.
+pub fn run_list(entries: &[ListedEntry]) -> String {
     let head = ["RUN", "STARTED (UTC)", "TARGETS", "STEPS", "STATE", "RESULT"];
     let mut lines = vec![head.map(str::to_owned)];
-    lines.extend(runs.iter().map(line));
+    lines.extend(entries.iter().map(line));
     columns(&lines)
 }
 
-fn line(run: &ListedRun) -> [String; 6] {
+fn line(entry: &ListedEntry) -> [String; 6] {
+    match entry {
+        ListedEntry::Run(run) => run_line(run),
+        ListedEntry::Search(search) => search_line(search),
+    }
+}
+
+fn run_line(run: &ListedRun) -> [String; 6] {
     let name = terminal_text(&run.name);
     let result = match &run.result {
         Ok(result) => excerpt(&terminal_text(result), RESULT_CHARS),
@@ -37,17 +44,68 @@ fn line(run: &ListedRun) -> [String; 6] {
     }
 }
 
+fn search_line(search: &ListedSearch) -> [String; 6] {
+    let name = terminal_text(&search.name);
+    let started = search.started().unwrap_or_else(|| "?".to_owned());
+
+    match &search.outline {
+        Ok(outline) => {
+            let result = format!("{}: {}", search.kind, terminal_text(&outline.result));
+            [
+                name,
+                started,
+                outline.target_count.to_string(),
+                // A search is about one step.
+                "1".to_owned(),
+                outline.state.text().to_owned(),
+                excerpt(&result, RESULT_CHARS),
+            ]
+        }
+        Err(why) => {
+            [name, started, "?".into(), "?".into(), "unreadable".into(), terminal_text(why)]
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::outline::{RunState, SearchOutline};
 
-    fn run(result: Result<String, String>) -> ListedRun {
-        ListedRun {
+    fn run(result: Result<String, String>) -> ListedEntry {
+        ListedEntry::Run(ListedRun {
             name: "20261130T070339Z-ins2".into(),
             path: "results/20261130T070339Z-ins2".into(),
             outline: Err("no outline".into()),
             result,
-        }
+        })
+    }
+
+    fn search(outline: Result<SearchOutline, String>) -> ListedEntry {
+        ListedEntry::Search(ListedSearch {
+            name: "20261130T070339Z-tune-l.i1".into(),
+            path: "results/20261130T070339Z-tune-l.i1".into(),
+            kind: "tuning",
+            outline,
+        })
+    }
+
+    #[test]
+    fn a_tuning_is_listed_with_its_start_and_what_it_measures_next() {
+        let outline = SearchOutline {
+            step: "l.i1".into(),
+            target_count: 4,
+            state: RunState::Incomplete,
+            result: "screening: 2 factors in 4 targets".into(),
+        };
+        let text = run_list(&[search(Ok(outline)), search(Err("`tune.json` is damaged".into()))]);
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        assert!(lines[0].contains("2026-11-30 07:03  4"), "{text}");
+        assert!(
+            lines[0].ends_with("incomplete  tuning: screening: 2 factors in 4 targets"),
+            "{text}"
+        );
+        assert!(lines[1].ends_with("unreadable  `tune.json` is damaged"), "{text}");
     }
 
     #[test]
