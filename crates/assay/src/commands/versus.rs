@@ -3,13 +3,18 @@
 use std::path::Path;
 
 use plan::Reuse;
-use plan::draft::{Draft, DraftBuild, DraftConfig, DraftExact, DraftWorkload};
+use plan::draft::{
+    Draft, DraftBuild, DraftConfig, DraftExact, DraftWorkload, commented, with_sets,
+};
 use runner::prepare::drafts::{self, NamedBuilds};
+use runner::prepare::plan_file;
+use runner::prepare::preflight::reject_impossible;
 use runner::prepare::target_builds::find_all;
 use runner::{PlanRequest, RunRequest};
 
 use super::run::run;
 use crate::cli::VersusArgs;
+use crate::display::Display;
 use crate::exit::Exit;
 use crate::output::print;
 
@@ -32,13 +37,16 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
 
     // The comment of the plan says how to run it again, so the text depends on its path.
     let title = draft.template.title;
-    let text_at = |path: &str| Draft { head: head(args, title, path), ..draft }.text(repeats);
+    let file_stem = stem(&draft);
+    let PlanBody { text, sets } = PlanBody::of(draft.text(repeats), &args.sets);
+    let text_at = |path: &str| commented(&head(args, title, path, &sets)) + &text;
     if args.dry_run {
+        refuse_invalid(args, &file_stem, text_at("PLAN"))?;
         print(&text_at("PLAN"))?;
         return Ok(Exit::Ok);
     }
 
-    let path = drafts::save(&args.place.results, &stem(&draft), text_at)?;
+    let path = drafts::save(&args.place.results, &file_stem, text_at)?;
     if !args.place.quiet {
         tell_of_plan(args, &path);
     }
@@ -49,6 +57,35 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
         ..args.place.request()
     };
     run(&request, &args.place)
+}
+
+/// The text of a plan below its comment.
+struct PlanBody {
+    text: String,
+    /// The changes of `--set` that the text lacks.
+    sets: Vec<String>,
+}
+
+impl PlanBody {
+    /// Writes the values of `sets` into a plan, so that it measures alone what this command measures.
+    /// A password stays outside, and so does what replaces more than single values.
+    fn of(drafted: String, sets: &[String]) -> Self {
+        let (plain, secret): (Vec<String>, Vec<String>) =
+            sets.iter().cloned().partition(|set| words::redact(set) == *set);
+        match with_sets(&drafted, &plain) {
+            Some(text) => Self { text, sets: secret },
+            None => Self { text: drafted, sets: sets.to_vec() },
+        }
+    }
+}
+
+/// Refuses a plan that a run would refuse, before any build is looked at. The plan is not saved, and
+/// `stem` is the name that its file would have.
+fn refuse_invalid(args: &VersusArgs, stem: &str, text: String) -> anyhow::Result<()> {
+    let path = args.place.results.join(format!("{stem}.toml"));
+    let display = Display::new(args.place.quiet);
+    let file = plan_file::unsaved(path, text, args.sets.clone(), &display)?;
+    reject_impossible(&file)
 }
 
 /// Finds the builds of the targets, and downloads those that are missing, except for a dry run.
@@ -95,21 +132,20 @@ fn tell_of_plan(args: &VersusArgs, path: &Path) {
     }
 }
 
-/// Returns the comment at the beginning of a plan that is written to `path`.
-fn head(args: &VersusArgs, title: &str, path: &str) -> String {
+/// Returns the comment at the beginning of a plan that is written to `path`. The plan lacks `sets`.
+fn head(args: &VersusArgs, title: &str, path: &str, sets: &[String]) -> String {
     let mut head = format!("{title}, small. Written by\n  {}\n", command_line());
     if args.quick {
         head += &format!("Quick: {QUICK}.\n");
     }
 
-    // The file itself has no changes of `--set`.
-    let mut sets = String::new();
-    for set in &args.sets {
-        sets += &format!(" --set {}", words::shell_quoted(set));
+    let mut options = String::new();
+    for set in sets {
+        options += &format!(" --set {}", words::shell_quoted(&words::redact(set)));
     }
 
     head + &format!(
-        "To measure something else, edit this file, then run\n  assay check {path}{sets}\n  assay run {path}{sets}"
+        "To measure something else, edit this file, then run\n  assay check {path}{options}\n  assay run {path}{options}"
     )
 }
 

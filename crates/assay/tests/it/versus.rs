@@ -26,6 +26,9 @@ fn what_can_not_be_compared_says_why_and_what_can() {
         versus sqlite --config jit | 2 | `--config 'jit'`: expected options | OPTION=VALUE
         versus --aa null --clients 0 | 2 | 0 is not in 1..=10000
         versus sqlite null --time 1m | 2 | `--time 1m` is too short | `--time 2m` | `--quick`
+        versus sqlite null --set workload.insert.steps=l.i0,l.x,l.i1,l.i2,l.y | 2 | unknown step `l.y` in `workload.insert.steps` | nothing was run
+        versus sqlite null --set workload.insert.steps=l.i0,l.x,l.i1,l.i2,l.y --dry-run | 2 | unknown step `l.y` in `workload.insert.steps` | nothing was run
+        versus sqlite null --set workload.insert.rowz=7 --dry-run | 2 | unknown key `rowz` in `[workload.insert]` | nothing was run
         versus debian:sid/postgresql-18 postgres --dry-run | 2 | not known before its download | `assay fetch debian:sid/postgresql-18`
         versus rocksdb@1 rocksdb@9.9.3 | 2 | version 1 of rocksdb cannot be fetched | similar versions are 9.9.3
         ",
@@ -69,7 +72,7 @@ fn the_plan_adds_repeats_as_long_as_the_time_allows() {
         ),
         (
             "versus sqlite --config synchronous=off --set clients=[2] --dry-run",
-            &["clients = [1]", "#   assay run PLAN --set 'clients=[2]'"],
+            &["clients = [2]  # each number", "#   assay run PLAN\n"],
         ),
         (
             "versus --aa null --clients 1,4 --dry-run",

@@ -1,11 +1,15 @@
 //! Writes plans, ready to run and to edit.
 
+mod set_values;
+
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use words::EngineInterface;
 
 use crate::{Engine, Reuse, Simulate, UNTIL_DECIDED, key_part, quoted};
+
+pub use set_values::with_sets;
 
 /// A workload of which a plan can be drafted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,6 +191,15 @@ pub fn duration_text(time: Duration) -> String {
     if seconds % 60.0 == 0.0 { format!("{}m", seconds / 60.0) } else { format!("{seconds}s") }
 }
 
+/// Returns lines as a comment of a plan.
+pub fn commented(lines: &str) -> String {
+    let mut comment = String::new();
+    for line in lines.lines() {
+        let _ = writeln!(comment, "{}", format!("# {line}").trim_end());
+    }
+    comment
+}
+
 /// The contents of a plan to write.
 #[derive(Debug)]
 pub struct Draft<'a> {
@@ -233,11 +246,7 @@ impl Draft<'_> {
 
     /// Returns the plan's text.
     pub fn text(&self, repeats: DraftRepeats) -> String {
-        let mut text = String::new();
-        for line in self.head.lines() {
-            let _ = writeln!(text, "{}", format!("# {line}").trim_end());
-        }
-
+        let mut text = commented(&self.head);
         let configs = self.config_names();
         let first = format!("{}.{}", self.builds[0].name, configs[0]);
         let role = if self.is_against_itself { "against-itself" } else { "base" };

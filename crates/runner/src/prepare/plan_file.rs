@@ -49,6 +49,16 @@ pub fn read(request: &PlanRequest, events: &dyn Events) -> anyhow::Result<PlanFi
     parse(request.plan.clone(), text, request.sets.clone(), None, events)
 }
 
+/// Parses a plan that is not saved at `path` yet, and tells its warnings.
+pub fn unsaved(
+    path: PathBuf,
+    text: String,
+    sets: Vec<String>,
+    events: &dyn Events,
+) -> anyhow::Result<PlanFile> {
+    parse(Some(path), text, sets, None, events)
+}
+
 /// Parses the plan of the bundle at `path`. It has no files, so none is ever read for it.
 fn read_bundle(
     bundle: Bundle,
