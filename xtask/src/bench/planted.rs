@@ -3,21 +3,17 @@
 //! targets, and runs that add repeats until they are decided must show it. Between equal targets,
 //! nothing may be shown.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod libraries;
+
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use fs_err as fs;
-use tempfile::TempDir;
 
 use super::Setup;
-use super::run::{Run, Verdict, fetch, mariadb, verdicts};
-use crate::workspace::{output, succeeds, typed};
+use super::run::{Run, Verdict, verdicts};
 
-/// The C files of the planted changes.
-const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bench/planted");
-/// The version of RocksDB that is slowed down.
-const ROCKSDB: &str = "rocksdb@10.2.1";
+pub use libraries::{Libraries, PlantedEngine};
+
 /// The target without a change. Its build and its config have the same name.
 const PLAIN: &str = "plain.plain";
 /// The share of runs that may show a change that is not there, or rule out one that is.
@@ -41,13 +37,6 @@ pub struct Case {
     minutes: usize,
     /// The share of runs that must show the change.
     shown_share: f64,
-}
-
-#[derive(Clone, Copy)]
-pub enum PlantedEngine {
-    Postgres,
-    MariaDb,
-    RocksDb,
 }
 
 /// The workload, and the step that is changed.
@@ -179,6 +168,10 @@ struct Outcomes {
     /// the planted change.
     wrong: usize,
     minutes: f64,
+    /// Short runs of equal targets, from which the CPU time of an operation is known.
+    equal_run_count: usize,
+    /// Those of them that show a change in any metric.
+    equal_runs_with_change: usize,
 }
 
 impl Outcomes {
@@ -201,17 +194,28 @@ impl Outcomes {
         self.shown += usize::from(is_shown);
         self.shown_with_cpu += usize::from(is_shown || of(CPU).any(is_slower));
         self.wrong += usize::from(of(RATES).any(is_wrong));
+
+        if let Some(changes) = &trial.changes_of_equal {
+            self.equal_run_count += 1;
+            self.equal_runs_with_change += usize::from(!changes.is_empty());
+        }
     }
 
     /// Prints the sum. Returns whether it is good enough.
     fn print(&self, case: &Case) -> bool {
-        let Self { run_count, shown, shown_with_cpu, wrong, minutes } = *self;
+        let Self { run_count, shown, shown_with_cpu, wrong, minutes, .. } = *self;
         let mean_minutes = minutes / run_count as f64;
         println!(
             "{}: {run_count} runs of {mean_minutes:.1} minutes: {shown} show the change in throughput or \
              in typical turns, {shown_with_cpu} there or in CPU time; {wrong} wrong",
             case.title
         );
+        if self.equal_run_count > 0 {
+            println!(
+                "  of {} short runs of equal targets before these, {} show a change in any metric",
+                self.equal_run_count, self.equal_runs_with_change
+            );
+        }
 
         let share = |count: usize| count as f64 / run_count as f64;
         // Few runs have no share as small as the bound: one of them may be wrong.
@@ -226,6 +230,8 @@ struct Trial {
     /// Those of the steps that the case changes, in [`RATES`] and [`CPU`].
     verdicts: Vec<Verdict>,
     minutes: f64,
+    /// The changes that a short run of two equal targets showed before; `None` if there was none.
+    changes_of_equal: Option<Vec<Verdict>>,
 }
 
 impl Trial {
@@ -235,9 +241,14 @@ impl Trial {
     fn of(setup: &Setup, case: &Case, libraries: &Libraries) -> Result<Self> {
         let plain = libraries.compile("plain", 0.0, 0.0)?;
         let mut burn_ns = 0.0;
+        let mut changes_of_equal = None;
         if case.effect > 0.0 {
             let run = Run::of(setup, &plan(case, libraries, &plain, &plain, "repeats = 3"))?;
             burn_ns = case.effect * operation_ns(&run, case.engine, case.steps)?;
+
+            let mut changes = verdicts(&run.json("compare")?)?;
+            changes.retain(Verdict::is_change);
+            changes_of_equal = Some(changes);
         }
         let (statement_ns, commit_ns) = match case.steps {
             Steps::Inserts => (0.0, burn_ns),
@@ -258,15 +269,25 @@ impl Trial {
             let is_looked_at = case.effect == 0.0 || row.step == case.steps.step();
             is_looked_at && [RATES, CPU].concat().contains(&row.metric.as_str())
         });
-        Ok(Self { verdicts, minutes })
+        Ok(Self { verdicts, minutes, changes_of_equal })
     }
 
     fn print(&self, case: &Case) {
         print!("  {}: {:.1} min", case.title, self.minutes);
-        for Verdict { step, metric, word, ratio } in &self.verdicts {
-            print!("; {step} {metric} {:.3} {word}", ratio.unwrap_or(f64::NAN));
-        }
+        print_verdicts(&self.verdicts);
         println!();
+
+        if let Some(changes) = &self.changes_of_equal {
+            print!("    equal targets before: {} changes", changes.len());
+            print_verdicts(changes);
+            println!();
+        }
+    }
+}
+
+fn print_verdicts(verdicts: &[Verdict]) {
+    for Verdict { step, metric, word, ratio } in verdicts {
+        print!("; {step} {metric} {:.3} {word}", ratio.unwrap_or(f64::NAN));
     }
 }
 
@@ -370,170 +391,6 @@ value-size = 400
 read-time = "1s"
 steps = ["fillseq", "flush", "drain", "readrandom"]"#;
 
-const POSTGRES_OPTIONS: &str = r#"shared_buffers = "256MB"
-max_wal_size = "4GB"
-synchronous_commit = "off""#;
-
-const MARIADB_OPTIONS: &str = r#"innodb_buffer_pool_size = "256M"
-innodb_flush_log_at_trx_commit = 2
-sync_binlog = 0"#;
-
-/// A server that loads a library.
-struct LoadingServer<'a> {
-    /// The key of the engine's builds and configs.
-    engine: &'a str,
-    build: &'a str,
-    options: &'a str,
-    /// The key of a config that names the library.
-    library_key: &'a str,
-}
-
-impl LoadingServer<'_> {
-    /// Returns the tables of two targets that differ in their library.
-    fn target_tables(&self, plain: &Path, changed: &Path) -> String {
-        let Self { engine, build, options, library_key } = self;
-        let [plain, changed] = [plain, changed].map(Path::display);
-        format!(
-            r#"
-[build.plain]
-{engine} = '{build}'
-[config.{engine}.base.set]
-{options}
-[config.{engine}.plain]
-extends = "base"
-{library_key} = '{plain}'
-[config.{engine}.changed]
-extends = "base"
-{library_key} = '{changed}'
-[[target]]
-configs = ["plain", "changed"]
-"#
-        )
-    }
-}
-
-/// Returns the tables of two targets that differ in their build of RocksDB.
-fn rocksdb_tables(plain: &Path, changed: &Path) -> String {
-    let [plain, changed] = [plain, changed].map(Path::display);
-    format!(
-        r#"
-[build.plain]
-rocksdb = '{plain}'
-[build.changed]
-rocksdb = '{changed}'
-[config.rocksdb.plain.set]
-compression = "kNoCompression"
-"block_based_table_factory.block_cache" = "{{capacity=1G;num_shard_bits=6}}"
-"#
-    )
-}
-
-/// Compiles libraries that plant a change.
-pub struct Libraries {
-    engine: PlantedEngine,
-    /// The headers of PostgreSQL, the build of MariaDB, or the library of RocksDB.
-    needed: PathBuf,
-    folder: TempDir,
-}
-
-impl Libraries {
-    pub fn new(setup: &Setup, engine: PlantedEngine) -> Result<Self> {
-        let folder = tempfile::tempdir()?;
-        // A server runs as another user.
-        let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(folder.path(), readable)?;
-        let needed = match engine {
-            PlantedEngine::Postgres => postgres_headers(folder.path())?,
-            PlantedEngine::MariaDb => PathBuf::from(mariadb(setup)?),
-            PlantedEngine::RocksDb => PathBuf::from(fetch(setup, ROCKSDB)?),
-        };
-        Ok(Self { engine, needed, folder })
-    }
-
-    /// Compiles a library that burns these times in each statement and in each commit.
-    fn compile(&self, name: &str, statement_ns: f64, commit_ns: f64) -> Result<PathBuf> {
-        let library = self.folder.path().join(format!("{name}.so"));
-        self.compile_to(
-            library,
-            &[format!("STATEMENT_NS={statement_ns:.0}"), format!("COMMIT_NS={commit_ns:.0}")],
-        )
-    }
-
-    /// Compiles a library whose function `planted_work` executes this number of instructions in
-    /// each statement. Libraries of different `folder`s have the same name, as functions are found
-    /// again by the name of their library.
-    pub fn compile_instructions(&self, folder: &str, instructions: u64) -> Result<PathBuf> {
-        let folder = self.folder.path().join(folder);
-        fs::create_dir_all(&folder)?;
-        self.compile_to(
-            folder.join("planted.so"),
-            &[
-                "STATEMENT_NS=1".to_owned(),
-                "COMMIT_NS=0".to_owned(),
-                format!("PLANTED_INSTRUCTIONS={instructions}"),
-            ],
-        )
-    }
-
-    /// Returns the tables of the two targets.
-    pub fn target_tables(&self, plain: &Path, changed: &Path) -> String {
-        let server = match self.engine {
-            PlantedEngine::Postgres => LoadingServer {
-                engine: "postgres",
-                build: "distribution",
-                options: POSTGRES_OPTIONS,
-                library_key: "set.shared_preload_libraries",
-            },
-            PlantedEngine::MariaDb => LoadingServer {
-                engine: "mysql",
-                build: &self.needed.to_string_lossy(),
-                options: MARIADB_OPTIONS,
-                library_key: "env.LD_PRELOAD",
-            },
-            PlantedEngine::RocksDb => return rocksdb_tables(plain, changed),
-        };
-        server.target_tables(plain, changed)
-    }
-
-    fn compile_to(&self, library: PathBuf, macros: &[String]) -> Result<PathBuf> {
-        let mut compiler = typed("cc", "-O2 -shared -fPIC -o");
-        compiler.arg(&library).arg(format!("-I{SOURCES}"));
-        compiler.args(macros.iter().map(|text| format!("-D{text}")));
-        match self.engine {
-            PlantedEngine::Postgres => {
-                compiler.arg("-I").arg(&self.needed).arg(format!("{SOURCES}/postgres.c"));
-            }
-            PlantedEngine::MariaDb => {
-                compiler.arg(format!("{SOURCES}/mariadb.c"));
-            }
-            PlantedEngine::RocksDb => {
-                compiler.arg(format!("{SOURCES}/rocksdb.c")).arg("-Wl,--no-as-needed");
-                compiler.arg(&self.needed);
-            }
-        }
-        let name = library.display();
-        ensure!(succeeds(&mut compiler)?, "`{name}` does not compile, see above");
-        Ok(library)
-    }
-}
-
-/// Downloads the headers of the distribution's PostgreSQL to a folder, without the compilers that
-/// its package asks for.
-fn postgres_headers(folder: &Path) -> Result<PathBuf> {
-    let servers = output(Command::new("sh").args(["-c", "ls -d /usr/lib/postgresql/*"]))?;
-    let newest = servers.lines().max_by_key(|path| major(path));
-    let major = newest.and_then(major).context("install Debian's package `postgresql`")?;
-    let package = format!("postgresql-server-dev-{major}");
-    let unpack = format!("apt-get download {package} && dpkg-deb -x {package}_*.deb .");
-    output(Command::new("sh").args(["-c", &unpack]).current_dir(folder))?;
-    Ok(folder.join(format!("usr/include/postgresql/{major}/server")))
-}
-
-/// Returns the version that a folder such as `/usr/lib/postgresql/15` is named after.
-fn major(folder: &str) -> Option<u32> {
-    folder.rsplit('/').next()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -548,6 +405,7 @@ mod tests {
         Trial {
             verdicts: vec![verdict("throughput", word), verdict("own_cpu_us_per_op", "slower")],
             minutes: 1.0,
+            changes_of_equal: Some(vec![verdict("wkbpi", "slower")]),
         }
     }
 
@@ -564,16 +422,11 @@ mod tests {
             outcomes.add(planted, &trial(word));
             assert_eq!((outcomes.shown, outcomes.wrong), (shown, wrong), "{word}");
             assert_eq!(outcomes.shown_with_cpu, 1);
+            assert_eq!((outcomes.equal_run_count, outcomes.equal_runs_with_change), (1, 1));
 
             let mut outcomes = Outcomes::default();
             outcomes.add(equal, &trial(word));
             assert_eq!(outcomes.wrong, wrong_if_equal, "{word}");
         }
-    }
-
-    #[test]
-    fn the_version_of_a_folder_is_its_name() {
-        assert_eq!(major("/usr/lib/postgresql/15"), Some(15));
-        assert_eq!(major("/usr/lib/postgresql/common"), None);
     }
 }
