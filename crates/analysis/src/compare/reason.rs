@@ -283,8 +283,7 @@ fn too_coarse(metric: &str) -> &'static str {
 }
 
 /// The note on targets with a single repeat.
-const SINGLE_RUN: &str =
-    "a single run has no interval: the seconds of a run are not independent repeats";
+const SINGLE_RUN: &str = "a single run has no interval, so a difference may be noise: the seconds of a run are not independent repeats";
 
 /// The note on repeats that were added until enough was known.
 const OPEN_ENDED: &str = "repeats were added while earlier ones could be seen: intervals hold at any time, and are \
@@ -422,8 +421,7 @@ impl fmt::Display for Note {
             Self::Family { family, comparison_count, shown, level_min, level_max, parts } => {
                 write!(
                     f,
-                    "{} of {family}: {shown}; the confidence of each interval is {}, and 90% where it shows \
-                     that both are equal",
+                    "{} of {family}: {shown}; the confidence of each interval is {}",
                     counted(*comparison_count, "comparison"),
                     confidence(*level_min, *level_max, *parts),
                 )

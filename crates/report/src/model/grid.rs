@@ -2,9 +2,9 @@
 //! steps are dozens of tests, tests are rows and lines are columns, because dozens of columns
 //! don't fit.
 
-use crate::model::matrix::{CellLine, Matrix, StepHead};
+use crate::model::matrix::{CellLine, Matrix, MeasuredSteps, StepHead};
 use crate::model::operations::step_head;
-use crate::model::table::{Cell, TEST, Table, anchor};
+use crate::model::table::{Cell, STEP, TEST, Table, anchor};
 
 /// The number of columns that always fit. More lines than this are rows, if there are fewer tests.
 pub(crate) const ACROSS_MAX: usize = 8;
@@ -31,8 +31,8 @@ pub(crate) struct TestLines<L> {
 
 /// The lines and steps of one table.
 pub(crate) struct Grid<'a, L> {
-    /// The common properties of the lines and steps, such as `point, 8 clients`; `None` if they
-    /// are all lines and steps.
+    /// The common property of the steps or lines: a group of steps, or `8 clients`; `None` if
+    /// there are no others.
     pub name: Option<String>,
     /// The end of the table's identifier.
     pub id: String,
@@ -66,24 +66,27 @@ impl<'a, L> Grid<'a, L> {
         }
     }
 
-    /// Returns a grid whose rows are tests.
+    /// Returns a grid whose rows are tests, or tests and other steps.
     pub(crate) fn of_tests(
         TestLines { number, label, lines }: TestLines<L>,
-        group: Option<&str>,
         steps: Vec<StepHead<'a>>,
     ) -> Self {
-        let of_group = Self::of_lines(vec![TEST.to_string()], lines, group, steps);
-        let names: Vec<String> = of_group.name.into_iter().chain(label).collect();
-        let name = names.join(", ");
+        // A load is not called a test.
+        let are_tests = steps.iter().all(|step| step.group.is_some());
+        let lead = if are_tests { TEST } else { STEP };
 
-        // Identifiers must differ between the groups of lines.
-        let suffix = if number == 0 { String::new() } else { format!("-{}", number + 1) };
+        // Identifiers differ from those of other steps, and between the groups of lines.
+        let has_tests = steps.iter().any(|step| step.group.is_some());
+        let mut id = if has_tests { "-tests".to_string() } else { String::new() };
+        if number > 0 {
+            id += &format!("-{}", number + 1);
+        }
 
         Self {
-            name: (!name.is_empty()).then_some(name),
-            id: of_group.id + &suffix,
+            name: label,
+            id,
             across: true,
-            ..of_group
+            ..Self::of_lines(vec![lead.to_string()], lines, None, steps)
         }
     }
 
@@ -132,16 +135,23 @@ pub(crate) fn are_rows(matrix: &Matrix<'_>) -> bool {
     lines <= ACROSS_MAX.max(tests.count())
 }
 
-/// Returns a grid of the steps without a group, and one for each group of steps. If tests are rows,
-/// there is one for each group of lines.
-pub(crate) fn by_group<'m, 'a>(matrix: &'m Matrix<'a>) -> Vec<LineGrid<'m, 'a>> {
-    let are_rows = are_rows(matrix);
-    let groups = matrix.measured_by_group().into_iter();
-    let grids = groups.flat_map(|(group, steps)| match group {
-        Some(_) if are_rows => of_tests(matrix, group, &steps),
-        _ => vec![of_lines(matrix, group, steps)],
-    });
-    grids.collect()
+/// Returns the grids of all steps. If tests are rows, there is one of them for each group of lines,
+/// after one of the other steps; else there is one for each group of steps.
+pub(crate) fn of_all<'m, 'a>(matrix: &'m Matrix<'a>) -> Vec<LineGrid<'m, 'a>> {
+    if !are_rows(matrix) {
+        let by_group = matrix.measured_by_group().into_iter();
+        return by_group.map(|(group, steps)| of_lines(matrix, group, steps)).collect();
+    }
+
+    let MeasuredSteps { others, tests } = matrix.measured_by_kind();
+    let mut grids = Vec::new();
+    if !others.is_empty() {
+        grids.push(of_lines(matrix, None, others));
+    }
+    if !tests.is_empty() {
+        grids.extend(of_tests(matrix, &tests));
+    }
+    grids
 }
 
 /// Returns a grid whose rows are all lines.
@@ -158,7 +168,6 @@ pub(crate) fn of_lines<'m, 'a>(
 /// the base comes first.
 pub(crate) fn of_tests<'m, 'a>(
     matrix: &'m Matrix<'a>,
-    group: Option<&str>,
     steps: &[StepHead<'a>],
 ) -> Vec<LineGrid<'m, 'a>> {
     let grids = matrix.groups().enumerate().map(|(number, lines)| {
@@ -174,7 +183,7 @@ pub(crate) fn of_tests<'m, 'a>(
             .map(|line| NamedLine { line, names: vec![column_head(matrix, line, are_whole)] })
             .collect();
         let lines = TestLines { number, label, lines: named };
-        Grid { targets, ..Grid::of_tests(lines, group, steps.to_vec()) }
+        Grid { targets, ..Grid::of_tests(lines, steps.to_vec()) }
     });
     grids.collect()
 }

@@ -35,6 +35,15 @@ impl<'a> StepHead<'a> {
     }
 }
 
+/// The measured steps of a matrix.
+#[derive(Debug, Default)]
+pub(crate) struct MeasuredSteps<'a> {
+    /// The steps that belong to no group, such as loads.
+    pub others: Vec<StepHead<'a>>,
+    /// The steps of all groups, group by group.
+    pub tests: Vec<StepHead<'a>>,
+}
+
 /// The groups of a benchmark in the order in which they are shown; others follow.
 const GROUPS: [&str; 4] = ["point", "range-1", "range-2", "write"];
 
@@ -233,6 +242,18 @@ impl<'a> Matrix<'a> {
             |name: &str| GROUPS.iter().position(|known| *known == name).unwrap_or(GROUPS.len());
         groups.sort_by_key(|(name, _)| name.map(rank));
         groups
+    }
+
+    /// Returns the measured steps by whether they are tests.
+    pub(crate) fn measured_by_kind(&self) -> MeasuredSteps<'a> {
+        let mut steps = MeasuredSteps::default();
+        for (group, of_group) in self.measured_by_group() {
+            match group {
+                Some(_) => steps.tests.extend(of_group),
+                None => steps.others.extend(of_group),
+            }
+        }
+        steps
     }
 
     /// Returns true if tables and charts have this step.

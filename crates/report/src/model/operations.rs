@@ -27,36 +27,27 @@ pub(crate) fn count_alike(steps: &[StepHead<'_>]) -> bool {
     steps.windows(2).all(|two| unit(two[0]) == unit(two[1]))
 }
 
-/// Returns true if a step counts something else than rows or queries.
-fn has_other_unit(step: StepHead<'_>) -> bool {
-    !matches!(noun(step), "row inserted" | "row indexed" | "query" | "step")
+/// Returns what all of these steps count: `query`, or `operation` if they count different things.
+pub(crate) fn common_noun<'a>(steps: &[StepHead<'a>]) -> &'a str {
+    match steps.first() {
+        Some(first) if count_alike(steps) => noun(*first),
+        _ => "operation",
+    }
 }
 
-/// Returns the title of a table of throughput. If steps have other units than rows and queries, the
-/// column headers show the units.
-pub(crate) fn throughput_title(
-    matrix: &Matrix<'_>,
-    group: Option<&str>,
-    steps: &[StepHead<'_>],
-) -> String {
-    let units = if matrix.measured().any(has_other_unit) {
-        ""
-    } else if group.is_some() && steps.iter().all(|step| noun(*step) == "query") {
-        ": queries/s"
-    } else {
-        ": rows/s inserted in load steps, rows/s indexed in index steps, queries/s in query steps"
-    };
+/// Returns true if any measured step counts something else than rows or queries.
+pub(crate) fn has_other_units(matrix: &Matrix<'_>) -> bool {
+    matrix.measured().any(has_other_unit)
+}
 
-    match group {
-        Some(group) => format!("{group}: throughput{}", units.replacen(':', ",", 1)),
-        None => format!("Throughput{units}"),
-    }
+fn has_other_unit(step: StepHead<'_>) -> bool {
+    !matches!(noun(step), "row inserted" | "row indexed" | "query" | "step")
 }
 
 /// Returns the head of a step's column of throughput.
 pub(crate) fn throughput_head(matrix: &Matrix<'_>, step: StepHead<'_>) -> String {
     let name = step_head(step.name);
-    if matrix.measured().any(has_other_unit) { format!("{name}\n{}", unit(step)) } else { name }
+    if has_other_units(matrix) { format!("{name}\n{}", unit(step)) } else { name }
 }
 
 /// The maximum length of a step's name in one line.

@@ -96,17 +96,12 @@ fn paragraphs(all_rows: &[&ComparedStep], limits: &Limits, notes: &[String]) -> 
     if rows.iter().any(|row| row.interval.is_some()) {
         texts.push(format!(
             "Each ratio has a confidence interval. For a target that did not change, at most {} of such tables show any step as faster or slower. \
-             \"Equal\" means that a change of {} or more is ruled out, with an error rate of 5% for each direction.",
+             \"Equal\" means that a 90% interval, with an error rate of 5% for each direction, rules out a change of {} or more.",
             percent(limits.error_rate),
             percent(limits.effect),
         ));
     }
     texts.extend(notes.iter().map(|note| sentence(note)));
-
-    if rows.iter().any(|row| row.pairing == Pairing::Single) {
-        texts.push("Measured once: no interval, so a difference may be noise.".to_string());
-    }
-
     texts
 }
 

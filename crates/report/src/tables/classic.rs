@@ -14,7 +14,9 @@ use words::Decimals;
 use crate::model::grid::{self, LineGrid};
 use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::number::fixed;
-use crate::model::operations::{count_alike, step_head, throughput_head, throughput_title, unit};
+use crate::model::operations::{
+    count_alike, has_other_units, noun, step_head, throughput_head, unit,
+};
 use crate::model::table::{Cell, FAILURES, Table, TableRow, Tone, anchor};
 use crate::model::worth::{
     Footnotes, comparable, ended_early, ended_row, marked_if_invalid, missing_step,
@@ -23,10 +25,10 @@ use crate::model::worth::{
 /// The share of failed operations from which a step is marked.
 const FAILED_SHARE: f64 = 0.01;
 
-/// Returns the tables of throughput: one row per line, one column per step, and one table for each
-/// group of steps.
+/// Returns the tables of throughput: one row per line and one column per step. Tests are rows if they
+/// are rows in the other tables.
 pub(crate) fn summary(matrix: &Matrix<'_>) -> Vec<Table> {
-    let grids = grid::by_group(matrix);
+    let grids = grid::of_all(matrix);
     grids.into_iter().map(|grid| throughput_table(matrix, &grid)).filter(is_shown).collect()
 }
 
@@ -36,7 +38,7 @@ fn throughput_table(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
         grid.table("summary", |line, step| throughput_cell(matrix, line, step, &mut footnotes));
     shade(matrix, grid, &mut table);
 
-    table.title = throughput_title(matrix, grid.name.as_deref(), &grid.steps);
+    table.title = throughput_title(matrix, grid);
     if grid.across {
         add_units(&mut table, &grid.steps);
     } else {
@@ -46,6 +48,26 @@ fn throughput_table(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
 
     table.notes.extend(footnotes.into_notes());
     table.explained()
+}
+
+/// Returns the title of a table of throughput. If steps have other units than rows and queries, the
+/// heads show the units.
+fn throughput_title(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> String {
+    let count_queries = grid.steps.iter().all(|step| noun(*step) == "query");
+    let units = if has_other_units(matrix) {
+        ""
+    } else if count_queries {
+        "queries/s"
+    } else {
+        "rows/s inserted in load steps, rows/s indexed in index steps, queries/s in query steps"
+    };
+
+    let (subject, colon) = match &grid.name {
+        _ if grid.across => (format!("Throughput of tests{}", title_end(grid)), ": "),
+        Some(group) => (format!("{group}: throughput"), ", "),
+        None => ("Throughput".to_string(), ": "),
+    };
+    if units.is_empty() { subject } else { format!("{subject}{colon}{units}") }
 }
 
 /// Returns false for tests that were not run.
@@ -209,7 +231,7 @@ pub(crate) fn rates(matrix: &Matrix<'_>) -> Vec<Table> {
     if !steps.is_empty() {
         tables.push(rates_of(matrix, steps));
     }
-    let grids = grid::of_tests(matrix, None, &tests);
+    let grids = grid::of_tests(matrix, &tests);
     let of_tests = grids.iter().map(|grid| rates_of_tests(matrix, grid));
     tables.extend(of_tests.filter(Table::has_figures));
     tables
@@ -334,7 +356,7 @@ fn rates_of_tests(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
     let decimals = |step: StepHead<'_>| Decimals::Rate.of(requested(step));
 
     let mut footnotes = Footnotes::default();
-    let mut table = grid.table("rates-of-tests", |line, step| {
+    let mut table = grid.table("rates-of", |line, step| {
         rate_cell(matrix, line, step, decimals(step), &mut footnotes)
     });
     table.lead.push("requested rate".to_string());
@@ -353,7 +375,7 @@ fn rates_of_tests(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
 }
 
 /// Returns the common properties of a grid's lines for the end of a title: `, 8 clients`.
-fn title_end(grid: &LineGrid<'_, '_>) -> String {
+pub(super) fn title_end(grid: &LineGrid<'_, '_>) -> String {
     grid.name.as_ref().map_or_else(String::new, |label| format!(", {label}"))
 }
 
@@ -429,7 +451,7 @@ pub(crate) fn lengths(matrix: &Matrix<'_>) -> Vec<Table> {
     table.title = "Length of each step in seconds".to_string();
 
     let mut of_tests: Vec<Table> = Vec::new();
-    for grid in grid::of_tests(matrix, None, &tests) {
+    for grid in grid::of_tests(matrix, &tests) {
         let mut table = grid.table("lengths-of-tests", cell);
         table.title = format!("Length of tests in seconds{}", title_end(&grid));
         of_tests.push(table);

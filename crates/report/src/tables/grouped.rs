@@ -1,5 +1,4 @@
-//! The tables of the costs and durations of tests, one row per test and target. A benchmark's group
-//! has dozens of tests.
+//! The tables of the costs and durations of tests, one row per test and target.
 
 use analysis::{figures::Row, relative as ratio_to};
 use words::Decimals;
@@ -8,9 +7,10 @@ use words::metric::TEST_COSTS;
 use crate::model::grid::{self, LineGrid};
 use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::number::ratio_text;
-use crate::model::operations::{noun, time_of};
+use crate::model::operations::{common_noun, noun, time_of};
 use crate::model::table::{Cell, TEST, Table, Tone};
 use crate::model::worth::{Footnotes, comparable, ended_early, footnoted, not_compared};
+use crate::tables::classic::title_end;
 use crate::tables::metrics::{Column, figure_cells};
 
 /// The figures of a test besides its costs.
@@ -24,34 +24,32 @@ const TIMES: [(&str, &str, Decimals); 7] = [
     ("failed", "failed\n", Decimals::Whole),
 ];
 
-/// Returns a grid for each group of tests and each group of lines.
-fn grids<'m, 'a>(matrix: &'m Matrix<'a>) -> impl Iterator<Item = LineGrid<'m, 'a>> {
-    matrix
-        .measured_by_group()
-        .into_iter()
-        .filter(|(group, _)| group.is_some())
-        .flat_map(|(group, steps)| grid::of_tests(matrix, group, &steps))
+/// Returns a grid of the tests for each group of lines.
+fn grids<'m, 'a>(matrix: &'m Matrix<'a>) -> Vec<LineGrid<'m, 'a>> {
+    grid::of_tests(matrix, &matrix.measured_by_kind().tests)
 }
 
-/// Returns the costs of a query of each test: for every target, then relative to the base, group by
-/// group.
+/// Returns the costs of a query of each test: for every target, then relative to the base.
 pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
     let columns = Column::all(TEST_COSTS);
     let mut tables = Vec::new();
     for grid in grids(matrix) {
-        let operation = noun(grid.steps[0]);
-        let name = grid.name.clone().unwrap_or_default();
+        let operation = common_noun(&grid.steps);
 
         let mut table = per_line(matrix, &grid, "costs-of", &columns, |rows| {
             figure_cells(rows, &columns, Row::metric)
         });
-        table.title = format!("{name}: cost per {operation}, of the whole host");
+        table.title =
+            format!("Cost per {operation} in tests, of the whole host{}", title_end(&grid));
         tables.push(table);
 
         if grid.lines.iter().any(|named| matrix.is_other(named.line)) {
             let mut table = relative_costs(matrix, &grid, &columns);
-            table.title =
-                format!("{name}: cost per {operation} relative to {}", matrix.base_names());
+            table.title = format!(
+                "Cost per {operation} in tests relative to {}{}",
+                matrix.base_names(),
+                title_end(&grid)
+            );
             tables.push(table);
         }
     }
@@ -61,7 +59,7 @@ pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
 }
 
 /// Returns the response times of each test's events, and the numbers of events that were retried or
-/// failed, group by group.
+/// failed.
 pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
     let columns = TIMES.map(|(name, head, decimals)| Column::plain(name, head, decimals));
     let mut tables = Vec::new();
@@ -74,11 +72,11 @@ pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
         });
 
         // An event is several queries.
-        let operation =
-            if noun(grid.steps[0]) == "transaction" { "a transaction" } else { "an event" };
+        let are_transactions = grid.steps.iter().all(|step| noun(*step) == "transaction");
+        let operation = if are_transactions { "a transaction" } else { "an event" };
         table.title = format!(
-            "{}: response time of {operation}, and those that did not succeed at once",
-            grid.name.unwrap_or_default()
+            "Response time of {operation} in tests, and those that did not succeed at once{}",
+            title_end(&grid)
         );
         tables.push(table);
     }

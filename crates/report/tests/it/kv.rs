@@ -468,7 +468,7 @@ fn an_unfinished_settling_is_reported_with_its_step_and_target() {
 
 /// Three groups of microbenchmarks, in another order than they are shown in, and a step that loads.
 #[test]
-fn throughput_stands_by_groups_where_steps_have_them() {
+fn tests_have_a_table_of_throughput_beside_that_of_other_steps() {
     let names = [
         ("prepare", None),
         ("update-index", Some("write")),
@@ -501,21 +501,18 @@ fn throughput_stands_by_groups_where_steps_have_them() {
     let text = tables_brief(&run(), &figures, PLAIN);
     let places = [
         "Throughput: rows/s inserted",
-        "point: throughput, queries/s",
-        "range-2: throughput, queries/s",
-        "write: throughput, queries/s",
+        "Throughput of tests: queries/s",
         "Throughput relative to r6",
-        "point: throughput relative to r6",
-        "range-2: throughput relative to r6",
-        "write: throughput relative to r6",
     ]
     .map(|title| text.find(title).unwrap_or_else(|| panic!("no `{title}` in {text}")));
     assert!(places.is_sorted(), "{places:?}");
-    let point = &text[places[1]..places[2]];
-    assert!(point.contains("hot-points") && point.contains("notcovered-si"));
-    assert!(!point.contains("read-only") && !point.contains("prepare"));
+    let tests = &text[places[1]..places[2]];
+    for test in ["hot-points", "notcovered-si", "read-only"] {
+        assert!(tests.contains(test), "{tests}");
+    }
+    assert!(!tests.contains("prepare"));
     let report = page(run(), &figures);
-    check_once(&report, &["summary", "summary-point", "summary-range-2d-2", "compared-write"]);
+    check_once(&report, &["summary", "summary-tests", "compared-tests"]);
     assert!(tables(&run(), &figures, PLAIN).contains("Metrics; an operation is one query"));
     let csv = csv(&run(), &figures);
     assert!(csv.contains(",update-index,write,query,"), "{csv}");

@@ -90,6 +90,11 @@ fn row(target: usize, (step, group, rate): (&str, Option<&str>, f64)) -> Row {
     }
 }
 
+/// The title of the table of throughput.
+const TESTS: &str = "Throughput of tests: queries/s\n";
+/// The reported tests.
+const TEST_COUNT: usize = 6;
+
 fn figures(targets: usize) -> Figures {
     let rows = (0..targets).flat_map(|target| STEPS.map(|step| row(target, step)));
     Figures { rows: rows.collect(), ..Figures::default() }
@@ -134,9 +139,9 @@ fn the_base_comes_first_wherever_the_plan_has_it() {
     let mut run = run();
     run.base = "my8040.z11a".to_string();
     let text = tables_brief(&run, &figures(2), PLAIN);
-    let relative = between(&text, "range-1: throughput relative to my8040.z11a\n", "\n\n");
-    let head = ["test", "my8028.z11a"];
-    assert_eq!(words(relative, "test"), head);
+    let relative = between(&text, "Throughput relative to my8040.z11a\n", "\n\n");
+    let head = ["step", "my8028.z11a"];
+    assert_eq!(words(relative, "step"), head);
     assert_eq!(words(relative, "scan"), ["scan", "1.20"]);
 }
 
@@ -152,15 +157,15 @@ fn tables_of_two_to_six_targets_fit_a_terminal() {
         let widest = text.lines().max_by_key(|line| line.chars().count());
         assert!(widest.unwrap().chars().count() <= 100, "{widest:?}");
         // The table is not divided: the heads appear once.
-        let point = between(&text, "point: throughput, queries/s\n", "\n\n");
+        let tests = between(&text, TESTS, "\n\n");
         for test in ["point-query.pre", "random-points.range1000.pre"] {
-            let rows = point.lines().filter(|line| line.starts_with(test));
+            let rows = tests.lines().filter(|line| line.starts_with(test));
             let rows: Vec<_> = rows.collect();
-            assert_eq!(rows.len(), 1, "{point}");
-            assert_eq!(rows[0].split_whitespace().count(), 1 + targets, "{point}");
+            assert_eq!(rows.len(), 1, "{tests}");
+            assert_eq!(rows[0].split_whitespace().count(), 1 + targets, "{tests}");
         }
-        let costs = between(&text, "point: cost per query, of the whole host\n", "\n\n");
-        assert_eq!(costs.lines().count(), 3 + 3 * targets, "{costs}");
+        let costs = between(&text, "Cost per query in tests, of the whole host\n", "\n\n");
+        assert_eq!(costs.lines().count(), 3 + TEST_COUNT * targets, "{costs}");
     }
 }
 
@@ -201,7 +206,7 @@ fn a_warm_up_that_is_selected_alone_is_shown() {
     figures.rows.retain(|row| row.step == "point-query.warm");
     let text = tables(&run(), &figures, PLAIN);
     assert!(text.contains("━━ point-query.warm"), "{text}");
-    assert!(text.contains("point: throughput, queries/s"), "{text}");
+    assert!(text.contains(TESTS), "{text}");
 }
 
 #[test]
@@ -253,10 +258,10 @@ fn numbers_of_clients_have_tables_of_their_own() {
     figures.rows.extend(more.collect::<Vec<_>>());
     let text = overview(&figures);
     for clients in ["1 client", "8 clients"] {
-        let table = between(&text, &format!("write, {clients}: throughput, queries/s\n"), "\n\n");
+        let table = between(&text, &format!("Throughput of tests, {clients}: queries/s\n"), "\n\n");
         assert_eq!(words(table, "insert").len(), 3, "{table}");
         assert!(
-            text.contains(&format!("point, {clients}: cost per query relative to my8028.z11a"))
+            text.contains(&format!("Cost per query in tests relative to my8028.z11a, {clients}"))
         );
     }
     let report = page(run(), &figures);
@@ -306,7 +311,7 @@ fn scans_of_minutes_keep_three_digits_and_tell_the_rows_that_pass() {
         row.metrics.insert("krows_sec", Some(rate * 30_000.0));
     }
     let text = tables_brief(&run(), &figures, PLAIN);
-    let table = between(&text, "range-1: throughput, queries/s\n", "\n\n");
+    let table = between(&text, TESTS, "\n\n");
     assert_eq!(words(table, "scan "), ["scan", "0.0294", "0.0244"]);
     assert_eq!(words(table, "scan,"), ["scan,", "Krows/s", "882", "732"]);
 }
@@ -325,7 +330,7 @@ fn a_test_with_many_failed_events_is_marked_and_explained() {
         classes: vec!["duplicate_key".to_owned()],
     })];
     let text = tables_brief(&run(), &figures, PLAIN);
-    let table = between(&text, "write: throughput, queries/s\n", "\n\n");
+    let table = between(&text, TESTS, "\n\n");
     assert!(words(table, "insert")[2].ends_with('†'), "{table}");
     assert!(table.contains("† more than 1% of the step's main operations failed"));
     let known = known(&figures);
@@ -352,7 +357,7 @@ fn tests_with_a_requested_rate_show_it_next_to_the_achieved_rate() {
     let rates = between(&text, title, "\n\n");
     assert_eq!(words(rates, "insert"), ["insert", "10,000", "9,990", "9,000*"]);
     assert!(!rates.contains("update-index"), "{rates}");
-    let throughput = between(&text, "write: throughput, queries/s\n", "\n\n");
+    let throughput = between(&text, TESTS, "\n\n");
     assert!(words(throughput, "insert")[2].ends_with('*'));
 }
 
@@ -397,7 +402,7 @@ fn repeats_of_tests_have_a_column_of_each_target() {
         }
     }
     let page = page(run(), &figures);
-    let table = between(&page, "id=\"summary-point\"", "</table>");
+    let table = between(&page, "id=\"summary-tests\"", "</table>");
     let heads = between(table, "<thead>", "</thead>");
     assert_eq!(heads.matches("median of 3").count(), 2, "{heads}");
     assert_eq!(heads.matches("class=\"n repeat\"").count(), 6, "{heads}");

@@ -7,9 +7,9 @@ use record::CellKey;
 
 use crate::model::comparison::{Comparison, mean_of};
 use crate::model::grid::{ACROSS_MAX, Grid, NamedLine, TestLines};
-use crate::model::matrix::{CellLine, Keys, Matrix, StepHead};
+use crate::model::matrix::{CellLine, Keys, Matrix, MeasuredSteps, StepHead};
 use crate::model::names::Names;
-use crate::model::table::{Cell, STEP, Tone};
+use crate::model::table::{Cell, Tone};
 use crate::model::worth::{comparable, ended_early, missing_step};
 
 /// The maximum number of targets besides the base that are columns.
@@ -91,27 +91,25 @@ impl<'a> Board<'a> {
         })
     }
 
-    /// Returns a grid of the steps without a group, and one for each group of steps. If steps are
-    /// rows, there is one for each group of lines, without the base. Tests are rows unless
-    /// there are more targets than tests; steps are rows if there are few targets.
+    /// Returns the grids of all steps. If there are few targets, all steps are rows: there is one
+    /// grid for each group of lines, without the base. With more targets only tests are rows, and
+    /// with more targets than tests nothing is: there is one grid for each group of steps.
     pub(super) fn grids(&self) -> Vec<Grid<'a, &RepeatedLine>> {
-        let by_group = self.matrix.measured_by_group();
-        let grouped = by_group.iter().filter(|(group, _)| group.is_some());
-        let tests: usize = grouped.map(|(_, steps)| steps.len()).sum();
-        let others = self.groups().map(<[_]>::len).max().unwrap_or(1) - 1;
+        let MeasuredSteps { others, tests } = self.matrix.measured_by_kind();
+        let targets = self.groups().map(<[_]>::len).max().unwrap_or(1) - 1;
 
-        let grids = by_group.into_iter().flat_map(|(group, steps)| {
-            let across_max = match group {
-                Some(_) => ACROSS_MAX.max(tests),
-                None => TARGETS_ACROSS_MAX,
-            };
-            if others <= across_max {
-                self.of_tests(group, &steps)
-            } else {
-                vec![self.of_lines(group, steps)]
-            }
-        });
-        grids.collect()
+        if targets <= TARGETS_ACROSS_MAX {
+            return self.of_tests(&[others, tests].concat());
+        }
+
+        if targets <= ACROSS_MAX.max(tests.len()) {
+            let mut grids = vec![self.of_lines(None, others)];
+            grids.extend(self.of_tests(&tests));
+            return grids;
+        }
+
+        let by_group = self.matrix.measured_by_group().into_iter();
+        by_group.map(|(group, steps)| self.of_lines(group, steps)).collect()
     }
 
     /// Returns a grid whose rows are all compared lines.
@@ -123,11 +121,7 @@ impl<'a> Board<'a> {
 
     /// Returns a grid for each group of lines. Its rows are steps, its columns the lines but the
     /// base.
-    fn of_tests(
-        &self,
-        group: Option<&str>,
-        steps: &[StepHead<'a>],
-    ) -> Vec<Grid<'a, &RepeatedLine>> {
+    fn of_tests(&self, steps: &[StepHead<'a>]) -> Vec<Grid<'a, &RepeatedLine>> {
         let grids = self.compared_groups().enumerate().map(|(number, lines)| {
             let others = lines.iter().filter(|line| line.cell.target != self.base);
             let named =
@@ -138,12 +132,7 @@ impl<'a> Board<'a> {
                 label: self.keys.group_label(&lines[0].cell),
                 lines: named.collect(),
             };
-            let mut grid = Grid::of_tests(lines, group, steps.to_vec());
-            // The steps of a benchmark without groups are not called tests.
-            if group.is_none() {
-                grid.lead = vec![STEP.to_string()];
-            }
-            grid
+            Grid::of_tests(lines, steps.to_vec())
         });
         grids.collect()
     }
@@ -258,6 +247,12 @@ impl<'a> Board<'a> {
         let is_asked_for = compared.shown_metrics.iter().any(|shown| shown == metric);
         let mut rows = compared.rows.iter().filter(|row| row.metric == metric);
         is_asked_for || rows.any(|row| row.verdict.is_change())
+    }
+
+    /// Returns whether any figure is that of several repeats.
+    pub(super) fn has_repeats(&self) -> bool {
+        let mut rows = self.comparison.compared.rows.iter();
+        rows.any(|row| row.values.len() > 1 || row.base_values.len() > 1)
     }
 
     fn cells_of(&self, line: &RepeatedLine) -> impl Iterator<Item = &CellLine<'a>> {

@@ -8,24 +8,58 @@ use words::Metric;
 use super::board::{Board, RepeatedLine};
 use super::relative::tone;
 use crate::model::comparison::mean_of;
-use crate::model::matrix::StepHead;
+use crate::model::matrix::{MeasuredSteps, StepHead};
 use crate::model::metric::decimals;
 use crate::model::number::{fixed, ratio_text};
-use crate::model::operations::{count_alike, noun, unit};
-use crate::model::table::{Cell, STEP, TEST, Table, Tone, anchor};
+use crate::model::operations::{common_noun, count_alike, unit};
+use crate::model::table::{Cell, STEP, TEST, Table, Tone};
 use crate::model::worth::{Footnotes, not_compared};
 
 /// Values below this are shown as zero: their ratio is shown but not colored.
 const LEAST: f64 = 0.0005;
 
-/// Returns a table of the steps without a group, and one for each group.
+/// The note on figures of several repeats: tables of throughput show medians.
+const MEANS: &str = "figures are geometric means of the repeats, whose ratios are those shown";
+
+/// Returns a table of the tests, and one of the other steps.
 pub(super) fn tables(board: &Board<'_>) -> Vec<Table> {
     let mut metrics = board.metrics();
     // They are no costs, and have tables of their own.
     metrics.retain(|metric| ![TYPICAL_RATE, STEADINESS, TYPICAL_CPU].contains(metric));
     metrics.retain(|metric| !is_device_column(metric) || board.shows_change_of(metric));
-    let by_group = board.matrix.measured_by_group().into_iter();
-    by_group.map(|(group, steps)| table(board, group, &steps, &metrics)).collect()
+
+    let MeasuredSteps { others, tests } = board.matrix.measured_by_kind();
+    vec![
+        table(board, CostsOf::Steps, &others, &metrics),
+        table(board, CostsOf::Tests, &tests, &metrics),
+    ]
+}
+
+/// The rows of a table of costs.
+#[derive(Clone, Copy)]
+enum CostsOf {
+    /// Steps that belong to no group, such as loads.
+    Steps,
+    /// Tests, which belong to groups.
+    Tests,
+}
+
+impl CostsOf {
+    /// Returns the identifier of the table.
+    fn id(self) -> &'static str {
+        match self {
+            Self::Steps => "compared-costs",
+            Self::Tests => "compared-costs-tests",
+        }
+    }
+
+    /// Returns the head of the column of names.
+    fn head(self) -> &'static str {
+        match self {
+            Self::Steps => STEP,
+            Self::Tests => TEST,
+        }
+    }
 }
 
 /// A metric of the table. Each except throughput has a ratio beside it.
@@ -42,22 +76,18 @@ struct CostRow<'a> {
     step: StepHead<'a>,
 }
 
-fn table(
-    board: &Board<'_>,
-    group: Option<&str>,
-    steps: &[StepHead<'_>],
-    metrics: &[&str],
-) -> Table {
-    let columns = columns(board, steps, metrics);
+fn table(board: &Board<'_>, costs_of: CostsOf, steps: &[StepHead<'_>], metrics: &[&str]) -> Table {
+    let shown_metrics = shown_metrics(board, steps, metrics);
 
     // Steps that count the same share a unit in the head; otherwise a column names it.
     let is_of_one = count_alike(steps);
 
-    let mut table = empty_table(board, group, steps, &columns);
-    table.names = columns.iter().filter_map(|column| explained(column.metric)).collect();
+    let mut table = empty_table(board, costs_of, steps, &shown_metrics);
+    table.names = shown_metrics.iter().filter_map(|metric| explained(metric)).collect();
 
     let mut reasons = Footnotes::default();
     for &step in steps {
+        let columns = columns_of(board, step, &shown_metrics);
         for lines in board.compared_groups() {
             for line in lines {
                 let row = CostRow { line, group: lines, step };
@@ -73,33 +103,44 @@ fn table(
         }
     }
 
+    if board.has_repeats() {
+        table.notes.push(MEANS.to_owned());
+    }
     table.notes.extend(reasons.notes_in("[", "]"));
     table.explained()
 }
 
 /// Returns throughput and the metrics that any line has in any of the steps.
-fn columns<'a>(
+fn shown_metrics<'a>(
     board: &Board<'_>,
     steps: &[StepHead<'_>],
     metrics: &[&'a str],
-) -> Vec<CostColumn<'a>> {
-    let mut columns = Vec::new();
-    for metric in std::iter::once(THROUGHPUT).chain(metrics.iter().copied()) {
-        let means = means(board, steps, metric);
-        if !means.is_empty() {
-            columns.push(CostColumn { metric, decimals: decimals(metric).of(means) });
-        }
-    }
-    columns
+) -> Vec<&'a str> {
+    let mut shown = vec![THROUGHPUT];
+    shown.extend(metrics);
+    shown.retain(|metric| steps.iter().any(|step| !means(board, *step, metric).is_empty()));
+    shown
 }
 
-fn means(board: &Board<'_>, steps: &[StepHead<'_>], metric: &str) -> Vec<f64> {
+/// Returns the columns of a step's rows. Figures of one step have equal numbers of decimals; those
+/// of a point query and a scan differ by too much for that.
+fn columns_of<'a>(
+    board: &Board<'_>,
+    step: StepHead<'_>,
+    metrics: &[&'a str],
+) -> Vec<CostColumn<'a>> {
+    let column = |metric: &&'a str| CostColumn {
+        metric,
+        decimals: decimals(metric).of(means(board, step, metric)),
+    };
+    metrics.iter().map(column).collect()
+}
+
+/// Returns the means of all lines in a step.
+fn means(board: &Board<'_>, step: StepHead<'_>, metric: &str) -> Vec<f64> {
     let mut means = Vec::new();
-    for step in steps {
-        for lines in board.compared_groups() {
-            means
-                .extend(lines.iter().filter_map(|line| board.mean(line, lines, step.name, metric)));
-        }
+    for lines in board.compared_groups() {
+        means.extend(lines.iter().filter_map(|line| board.mean(line, lines, step.name, metric)));
     }
     means
 }
@@ -107,36 +148,30 @@ fn means(board: &Board<'_>, steps: &[StepHead<'_>], metric: &str) -> Vec<f64> {
 /// Returns the table without its rows.
 fn empty_table(
     board: &Board<'_>,
-    group: Option<&str>,
+    costs_of: CostsOf,
     steps: &[StepHead<'_>],
-    columns: &[CostColumn<'_>],
+    metrics: &[&str],
 ) -> Table {
+    let operation = common_noun(steps);
     let common = steps.first().filter(|_| count_alike(steps));
-    let operation = common.map_or("operation", |step| noun(*step));
     let rate = common.map_or_else(String::new, |step| unit(*step));
 
-    let mut lead = vec![if group.is_some() { TEST } else { STEP }.to_string()];
+    let mut lead = vec![costs_of.head().to_string()];
     if !count_alike(steps) {
         lead.push("counts".to_string());
     }
     lead.extend(board.lead());
 
     let article = if operation.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    let costs = format!("{article} {operation} costs, with the ratio to {}", board.base);
-    let (id, title) = match group {
-        Some(group) => {
-            (format!("compared-costs-{}", anchor(group)), format!("{group}: what {costs}"))
-        }
-        None => ("compared-costs".to_string(), format!("What {costs}")),
-    };
+    let title = format!("What {article} {operation} costs, with the ratio to {}", board.base);
 
-    let mut table = Table::new(id, title, lead, Vec::<String>::new());
-    for column in columns {
-        if column.metric == THROUGHPUT {
+    let mut table = Table::new(costs_of.id(), title, lead, Vec::<String>::new());
+    for metric in metrics {
+        if *metric == THROUGHPUT {
             table.columns.push(format!("throughput\n{rate}").trim_end().to_string());
         } else {
-            let known = Metric::named(column.metric);
-            let head = known.map_or_else(|| column.metric.to_string(), Metric::column_heading);
+            let known = Metric::named(metric);
+            let head = known.map_or_else(|| metric.to_string(), Metric::column_heading);
             table.columns.push(head);
             table.beside.push(table.columns.len());
             table.columns.push("\n/base".to_string());

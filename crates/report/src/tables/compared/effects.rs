@@ -14,7 +14,7 @@ use super::relative::ratio_cell;
 use super::{confounding, notes};
 use crate::model::comparison::FactorEffects;
 use crate::model::grid::{ACROSS_MAX, Grid, NamedLine, TestLines};
-use crate::model::matrix::{Keys, Matrix, StepHead};
+use crate::model::matrix::{Keys, Matrix, MeasuredSteps, StepHead};
 use crate::model::metric;
 use crate::model::number::ratio_text;
 use crate::model::table::{Cell, Table, anchor};
@@ -202,8 +202,8 @@ fn of_metric(matrix: &Matrix<'_>, effects: &Effects, metric: &str, scope: Scope)
     tables
 }
 
-/// Returns a grid of the steps without a group, and one for each group; if tests are rows, one for
-/// each number of clients and variant.
+/// Returns a grid of the steps that are no tests, and one for each group of tests; if tests are rows,
+/// one of all tests for each number of clients and variant.
 fn effect_grids<'a, 'l>(
     matrix: &Matrix<'a>,
     lines: &'l [EffectLine<'l>],
@@ -212,32 +212,29 @@ fn effect_grids<'a, 'l>(
     let keys = Keys::among(lines.iter().map(|line| &line.key));
     let loads = distinct(lines.iter().map(|line| line.key.load()));
 
-    let by_group = matrix.measured_by_group();
-    let grouped = by_group.iter().filter(|(group, _)| group.is_some());
-    let tests: usize = grouped.map(|(_, steps)| steps.len()).sum();
-    // Lines are columns then. More of them than always fit are rows, if there are fewer tests.
+    let MeasuredSteps { others, tests } = matrix.measured_by_kind();
+    // Lines are columns if tests are rows. More lines than always fit are rows, if there are fewer
+    // tests.
     let lines_per_load = lines.len() / loads.len().max(1);
-    let are_tests_rows = lines_per_load <= ACROSS_MAX.max(tests);
+    if lines_per_load > ACROSS_MAX.max(tests.len()) {
+        let by_group = matrix.measured_by_group().into_iter();
+        let grids = by_group.map(|(group, steps)| grid_of_lines(lines, keys, scope, group, steps));
+        return grids.collect();
+    }
 
-    let grids = by_group.into_iter().flat_map(|(group, steps)| {
-        if group.is_none() || !are_tests_rows {
-            return vec![grid_of_lines(lines, keys, scope, group, steps)];
-        }
-
-        let of_loads = loads.iter().enumerate().map(|(number, load)| {
-            let of_load: Vec<_> = lines.iter().filter(|line| line.key.load() == *load).collect();
-            let label = of_load.first().and_then(|line| keys.group_label(&line.key));
-            let named = of_load.into_iter().map(|line| NamedLine {
-                line,
-                names: line.names.iter().map(|name| broken(name)).collect(),
-            });
-
-            let test_lines = TestLines { number, label, lines: named.collect() };
-            Grid::of_tests(test_lines, group, steps.clone())
+    let mut grids = vec![grid_of_lines(lines, keys, scope, None, others)];
+    for (number, load) in loads.iter().enumerate() {
+        let of_load: Vec<_> = lines.iter().filter(|line| line.key.load() == *load).collect();
+        let label = of_load.first().and_then(|line| keys.group_label(&line.key));
+        let named = of_load.into_iter().map(|line| NamedLine {
+            line,
+            names: line.names.iter().map(|name| broken(name)).collect(),
         });
-        of_loads.collect()
-    });
-    grids.collect()
+
+        let test_lines = TestLines { number, label, lines: named.collect() };
+        grids.push(Grid::of_tests(test_lines, tests.clone()));
+    }
+    grids
 }
 
 /// Returns a grid whose rows are effects, with their combinations in a column of their own.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::compare::{ComparedStep, Verdict};
+use analysis::compare::{CHANGE_ADVISED_MAX, ComparedStep, REPEATS_ADVISED_MAX, Verdict};
 use analysis::counted;
 use analysis::figures::{Figures, median};
 use record::{ResolvedValue, Run};
@@ -14,9 +14,6 @@ use crate::model::number::{enumerated, listed, percent};
 
 /// The number of lines up to which a note names them.
 const LINES_MAX: usize = 4;
-
-/// Changes above this are not shown in detail.
-const LARGE: f64 = 1.0;
 
 /// Returns the smallest change that the comparisons of a table can show: the median, and the range.
 pub(super) fn detectable<'a>(rows: impl Iterator<Item = &'a ComparedStep>) -> Option<String> {
@@ -56,7 +53,11 @@ impl DetectableChange<'_> {
 
 /// Formats the size of a change.
 fn size_text(size: f64) -> String {
-    if size > LARGE { format!("more than {}", percent(LARGE)) } else { percent(size) }
+    if size > CHANGE_ADVISED_MAX {
+        format!("more than {}", percent(CHANGE_ADVISED_MAX))
+    } else {
+        percent(size)
+    }
 }
 
 /// Returns which repeats have not begun: `repeats 2 and 3 have not begun; repeat 4 of pg.b has not
@@ -112,7 +113,7 @@ impl Unbegun {
 }
 
 /// The total repeats of which [`more_repeats`] says what they would show.
-const REPEATS: [u32; 4] = [5, 10, 20, 40];
+const REPEATS: [u32; 4] = [5, 10, 20, REPEATS_ADVISED_MAX];
 
 /// The advice where no number of [`REPEATS`] would do.
 const USELESS: &str = "where it is too noisy to say, more repeats would not help: even 40 would only \
@@ -183,13 +184,13 @@ pub(super) fn more_repeats(board: &Board<'_>, rows: &[&ComparedStep]) -> Option<
         last_size = Some(size);
 
         // A number of repeats that shows nothing but the largest changes is no advice.
-        if size <= LARGE && size < size_now {
+        if size <= CHANGE_ADVISED_MAX && size < size_now {
             texts.push(format!("{} with {repeats}", percent(size)));
             advised = advised.or(Some(repeats));
         }
     }
     let Some(advised) = advised else {
-        let is_useless = last_size.is_some_and(|size| size > LARGE);
+        let is_useless = last_size.is_some_and(|size| size > CHANGE_ADVISED_MAX);
         return is_useless.then(|| Advice {
             text: useless(board.comparison.run, board.comparison.figures),
             repeats: None,

@@ -45,7 +45,7 @@ pub(super) fn others(board: &Board<'_>) -> Vec<Table> {
         .collect()
 }
 
-/// Returns a table of the steps without a group, and one for each group.
+/// Returns the tables of a metric: one for each grid of the board.
 fn tables_of(board: &Board<'_>, metric: &str) -> Vec<Table> {
     let grids = board.grids();
     let mut tables: Vec<Table> = grids.iter().map(|grid| table(board, metric, grid)).collect();

@@ -77,9 +77,9 @@ fn check(processors: u32, clients: u32, absolute: &[Absolute], relative: &[Relat
     }
     let base = absolute[0].1;
     let costs =
-        published.table(&format!("range-1: cost per query relative to {base}"), Some("scan"));
+        published.table(&format!("Cost per query in tests relative to {base}"), Some("scan"));
     assert_eq!(costs.len(), relative.len(), "{costs:?}");
-    let throughput = published.table(&format!("range-1: throughput relative to {base}"), None);
+    let throughput = published.table(&format!("Throughput relative to {base}"), None);
     for (column, (printed, target)) in relative.iter().enumerate() {
         assert_eq!(costs[*target], printed.map(as_here), "{target}");
         assert_eq!(throughput["scan"][column], printed[5], "{target}");
