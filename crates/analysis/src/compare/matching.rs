@@ -264,14 +264,14 @@ fn with_times(pairs: &[TimedPair]) -> Vec<Pair> {
     // `None` is the least: one cell without a time takes away the start.
     let start = values.map(|value| value.begun.map(|times| times.first)).min().flatten();
 
-    let pairs = pairs.iter().map(|pair| Pair {
+    let timed = pairs.iter().map(|pair| Pair {
         base: pair.base.sample.value,
         value: pair.value.sample.value,
         base_at: time_since(start, &pair.base),
         at: time_since(start, pair.timed_as()),
         block: pair.base.block,
     });
-    pairs.collect()
+    timed.collect()
 }
 
 /// Returns the seconds since `start`, or the position if there are no times.

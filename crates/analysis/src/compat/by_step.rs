@@ -160,9 +160,9 @@ fn facts(run: &Run, step: &str) -> Facts {
     let values = run.plan.resolved.iter().filter_map(|value| {
         let (before, name) = own.iter().find_map(|own| value.key.split_once(own))?;
         // A variant has its keys in a table of its own.
-        let variant = before.split_once(".variant.");
-        let variant = variant.map_or(String::new(), |(_, variant)| format!("{variant}: "));
-        Some((format!("{variant}{name}"), value.value.clone()))
+        let table = before.split_once(".variant.");
+        let prefix = table.map_or(String::new(), |(_, variant)| format!("{variant}: "));
+        Some((format!("{prefix}{name}"), value.value.clone()))
     });
     values.collect()
 }

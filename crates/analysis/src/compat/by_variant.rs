@@ -305,8 +305,8 @@ fn differences(
     let nothing = Facts::new();
     let of = |name: &str| facts.get(name).unwrap_or(&nothing);
     let target = target_of(run, sides, base);
-    let version = run.builds.iter().find(|build| build.name == target.build);
-    let version = version.map(|build| build.version.clone()).unwrap_or_default();
+    let build = run.builds.iter().find(|build| build.name == target.build);
+    let version = build.map(|build| build.version.clone()).unwrap_or_default();
 
     let mut all = Vec::new();
     for name in sides.names.iter().filter(|name| *name != base) {

@@ -69,11 +69,12 @@ pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
         let mut host = recorded.run.host.facts.iter();
         let clock = host.find(|(name, _)| name == CLOCK).cloned();
         let mut planned = recorded.run.plan.resolved.iter();
-        let counted = planned.find(|value| value.key == SYSTEM_CALLS);
-        let counted = counted.map_or("off", |value| value.value.trim_matches('"'));
-        let counted = (SYSTEM_CALLS.to_owned(), counted.to_owned());
+        let calls = planned.find(|value| value.key == SYSTEM_CALLS);
+        let counted = calls.map_or("off", |value| value.value.trim_matches('"'));
+
+        let system_calls = (SYSTEM_CALLS.to_owned(), counted.to_owned());
         let tool = (MEASURED_BY.to_owned(), measured_by(&recorded.run));
-        settings.chain(clock).chain([counted, tool]).collect()
+        settings.chain(clock).chain([system_calls, tool]).collect()
     };
 
     let mut differences = super::differences(&facts(first), &facts(other));

@@ -320,16 +320,21 @@ fn config_facts(run: &Run, target: &Target) -> Facts {
 /// Returns the differences between two builds. The path does not count, nor the version of the null
 /// engine, which is assay's.
 pub fn build_differences(was: &Build, is: &Build) -> Vec<FactDifference> {
-    let hashed = if is.files.len() < was.files.len() { was } else { is };
+    let fewer = if is.files.len() < was.files.len() { was } else { is };
+    differences(&build_facts(was, fewer), &build_facts(is, fewer))
+}
 
-    let facts = |build: &Build| -> Facts {
-        let version = ("version".to_owned(), build.version.clone());
-        let version = (build.engine != "null").then_some(version);
-        let files = hashed.files.iter().zip(&build.files);
-        let files = files.map(|(hashed, file)| (hashed.path.clone(), file.sha256.clone()));
-        version.into_iter().chain(files).collect()
-    };
-    differences(&facts(was), &facts(is))
+/// Returns the version of a build, and the hashes of its files by the names that `named` has for
+/// them.
+fn build_facts(build: &Build, named: &Build) -> Facts {
+    let mut facts = Facts::new();
+    if build.engine != "null" {
+        facts.insert("version".to_owned(), build.version.clone());
+    }
+    for (name, file) in named.files.iter().zip(&build.files) {
+        facts.insert(name.path.clone(), file.sha256.clone());
+    }
+    facts
 }
 
 /// Facts of a machine that always differ.

@@ -173,8 +173,8 @@ fn client(case: &Case<'_>) -> Option<Caveat> {
     // Without a server's figure the engine may work on these threads.
     let cpu = |whose: &str| case.metric(&format!("{whose}_cpu_us_per_op"));
     let both = cpu("client").zip(cpu("server"));
-    let share = both.map(|(client, _)| case.share_of_time(client));
-    let share = share.filter(|share| *share >= CLIENT_BUSY);
+    let share_of_time = both.map(|(client, _)| case.share_of_time(client));
+    let share = share_of_time.filter(|share| *share >= CLIENT_BUSY);
 
     if share.is_some() || any_has_warning(BUSY_CLIENT) {
         return Some(Caveat::BusyClient { share });
@@ -256,10 +256,10 @@ fn is_measured_alone(case: &Case<'_>) -> bool {
 
 /// Doubts a change where other processes used processors, or operations waited for one.
 fn busy_host(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
-    let others = case.metric("others%").map_or(0.0, Pair::max);
-    let others = (others >= 100.0 * OTHERS).then_some(others);
-    let waiting = waiting_share(case).filter(|share| *share >= CPU_WAIT);
-    let waiting = waiting.map(|share| 100.0 * share);
+    let others_percent = case.metric("others%").map_or(0.0, Pair::max);
+    let others = (others_percent >= 100.0 * OTHERS).then_some(others_percent);
+    let long_wait = waiting_share(case).filter(|share| *share >= CPU_WAIT);
+    let waiting = long_wait.map(|share| 100.0 * share);
 
     let is_busy = others.is_some() || waiting.is_some() || cause == FindingKind::HostBusy;
     is_busy.then_some(Caveat::BusyHost { others, waiting })

@@ -69,10 +69,12 @@ fn effects_on_throughput(effects: &Effects) -> impl Iterator<Item = &Effect> {
 
 /// Returns all levels of factors but the base's.
 fn all_levels(effects: &Effects) -> Vec<FactorAnswer> {
-    let levels =
-        distinct(effects_on_throughput(effects).map(|effect| (effect.factor, effect.level)));
-    let levels = levels.into_iter();
-    levels.map(|(factor, level)| FactorAnswer::new(effects, factor, level)).collect()
+    let levels = effects_on_throughput(effects).map(|effect| (effect.factor, effect.level));
+    let mut answers = Vec::new();
+    for (factor, level) in distinct(levels) {
+        answers.push(FactorAnswer::new(effects, factor, level));
+    }
+    answers
 }
 
 impl WithoutEffect {

@@ -315,9 +315,9 @@ impl Evidence {
     /// Returns true where a table shows the figure: it is throughput or exact work, is named in the title,
     /// has no base, or differs by more than background work moves it.
     pub fn is_shown(&self) -> bool {
-        let both = self.base.zip(self.value);
-        let both = both.map(|(base, value)| Pair { base, value });
-        let has_changed = both.is_none_or(|pair| pair.max() >= NOTHING && !pair.is_same());
+        let figures = self.base.zip(self.value);
+        let pair = figures.map(|(base, value)| Pair { base, value });
+        let has_changed = pair.is_none_or(|pair| pair.max() >= NOTHING && !pair.is_same());
         self.name == THROUGHPUT_NAME || self.name == WORK_NAME || self.is_cause || has_changed
     }
 }

@@ -74,14 +74,14 @@ pub struct CostGaps {
 
 impl CostGaps {
     pub(super) fn new(gaps: &[Gap<'_>]) -> Self {
-        let gaps = gaps.iter().map(|gap| CostGap {
+        let cost_gaps = gaps.iter().map(|gap| CostGap {
             case: gap.case.facts(),
             cost: gap.cost,
             metric: gap.metric,
             figures: gap.figures,
             size: gap.size,
         });
-        Self { gaps: gaps.collect() }
+        Self { gaps: cost_gaps.collect() }
     }
 }
 

@@ -21,15 +21,17 @@ struct SettingWithoutEffect<'a> {
 
 /// Returns one explanation for each setting, over all targets that differ only in this setting.
 pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanation<'a>> {
-    let of_targets = grouped(cases.iter().map(|case| (case.who(), case))).into_iter();
-    let of_targets = of_targets.filter_map(|(who, cases)| {
-        let setting = cases[0].difference.only_setting()?;
-        if !cases.iter().all(|case| is_without(case)) {
+    let by_target = grouped(cases.iter().map(|case| (case.who(), case))).into_iter();
+    let of_targets = by_target.filter_map(|(who, of_target)| {
+        let setting = of_target[0].difference.only_setting()?;
+        if !of_target.iter().all(|case| is_without(case)) {
             return None;
         }
-        let steps = cases.iter().map(|case| case.compared).collect();
+
+        let steps = of_target.iter().map(|case| case.compared).collect();
         Some((&setting.name, SettingWithoutEffect { who, setting, steps }))
     });
+
     let by_setting = grouped(of_targets).into_iter();
     by_setting.map(|(_, group)| explanation(context.compared, group)).collect()
 }

@@ -296,8 +296,9 @@ fn explanation<'a>(mut group: Vec<Witnesses<'a>>) -> Option<Explanation<'a>> {
     sort_largest_first(&mut group, |item| size(item));
     let first = *group.first()?;
 
-    let throughput = first.case.map(|case| case.evidence());
-    let throughput = throughput.into_iter().flatten().take(1);
+    // The first evidence of a case is its throughput.
+    let of_case = first.case.map(|case| case.evidence());
+    let throughput = of_case.into_iter().flatten().take(1);
     Some(Explanation {
         places: group.iter().map(Witnesses::place).collect(),
         evidence: throughput.chain(first.pair().map(Evidence::work)).collect(),

@@ -36,29 +36,25 @@ pub(crate) fn samples(reader: &StepReader) -> Result<Vec<HostSeries>, RecordErro
 
 /// Returns the figures of each client host, given their samples.
 pub(crate) fn figures(step: &Step, samples: &[HostSeries]) -> Vec<ClientHostFigures> {
-    let name = |first: &RankLoad| {
-        let same_name = first_ranks(step).filter(|rank| rank.host == first.host);
-        match same_name.count() {
-            1 => first.host.clone(),
-            _ => format!("{} (rank {})", first.host, first.rank),
-        }
-    };
-
-    let on_host = |first: &RankLoad| {
-        let ranks = step.ranks.iter();
-        let ranks = ranks.filter(|rank| rank.host_rank == first.rank);
-        ranks.map(|rank| rank.rank).collect()
-    };
-
-    let hosts = first_ranks(step).zip(samples);
-
+    let mut hosts = Vec::new();
+    for (first, series) in first_ranks(step).zip(samples) {
+        let ranks = step.ranks.iter().filter(|rank| rank.host_rank == first.rank);
+        hosts.push(ClientHostFigures {
+            host: host_name(step, first),
+            ranks: ranks.map(|rank| rank.rank).collect(),
+            metrics: client_host_metrics(step, series),
+        });
+    }
     hosts
-        .map(|(first, samples)| ClientHostFigures {
-            host: name(first),
-            ranks: on_host(first),
-            metrics: client_host_metrics(step, samples),
-        })
-        .collect()
+}
+
+/// Returns the name of the host of a first rank, with the rank if another host has the same name.
+fn host_name(step: &Step, first: &RankLoad) -> String {
+    let same_name = first_ranks(step).filter(|rank| rank.host == first.host);
+    match same_name.count() {
+        1 => first.host.clone(),
+        _ => format!("{} (rank {})", first.host, first.rank),
+    }
 }
 
 #[cfg(test)]

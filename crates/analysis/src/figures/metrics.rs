@@ -69,10 +69,16 @@ pub fn metrics(
 /// Returns the metrics of [`CLIENT_HOST`] and [`NETWORK`] for one step and the samples of a client
 /// host.
 pub fn client_host_metrics(step: &Step, host: &HostSeries) -> BTreeMap<&'static str, Option<f64>> {
-    let figures = processor_metrics(step, host, false).into_iter();
-    let figures = figures.chain(network_metrics(step, host));
-    let is_shown = |name: &str| CLIENT_HOST.iter().chain(NETWORK).any(|(shown, _)| *shown == name);
-    figures.filter(|(name, _)| is_shown(name)).collect()
+    let processors = processor_metrics(step, host, false);
+    let network = network_metrics(step, host);
+
+    let mut metrics = BTreeMap::new();
+    for (name, value) in processors.into_iter().chain(network) {
+        if CLIENT_HOST.iter().chain(NETWORK).any(|(shown, _)| *shown == name) {
+            metrics.insert(name, value);
+        }
+    }
+    metrics
 }
 
 /// Returns throughput and its rates.
@@ -100,13 +106,11 @@ fn rate_metrics(step: &Step, ops: &BTreeMap<String, OpSeries>) -> [Figure; 10] {
 
 /// Returns the use of all processors.
 fn processor_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 14] {
-    let rate = operation_rate(step);
-    let per_op = |figure: Option<f64>| over(figure?, rate?);
+    let ops = operation_rate(step);
 
-    let busy_ns = busy_cpu_ns_per_second(host);
     let all_ns = all_cpu_ns_per_second(host);
-    let percent = |ns: Option<f64>| over(100.0 * ns?, all_ns?);
-    let share_of = |columns: &[&str]| percent(sum_of(host, columns));
+    let busy_ns = busy_cpu_ns_per_second(host);
+    let busy_percent = percent(busy_ns, all_ns);
 
     let switches = growth_per_second(host, "context_switch_count");
     let server_switches = growth_per_second(host, "server_context_switch_count");
@@ -115,84 +119,82 @@ fn processor_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure;
 
     [
         ("csps", switches),
-        ("cspq", per_op(switches)),
-        ("cs/o", per_op(switches)),
-        ("server_switches_per_op", per_op(server_switches)),
-        ("cpups", percent(busy_ns)),
-        ("cpupq", per_op(scaled(busy_ns, 1e3))),
-        ("cpu/o", per_op(percent(busy_ns))),
-        ("us%", share_of(&USER)),
-        ("sy%", share_of(&SYSTEM)),
-        ("id%", share_of(&["cpu_idle_ns"])),
-        ("wa%", share_of(&["cpu_iowait_ns"])),
-        ("steal%", share_of(&["cpu_steal_ns"])),
-        ("others%", percent(others)),
+        ("cspq", per(switches, ops)),
+        ("cs/o", per(switches, ops)),
+        ("server_switches_per_op", per(server_switches, ops)),
+        ("cpups", busy_percent),
+        ("cpupq", per(scaled(busy_ns, 1e3), ops)),
+        ("cpu/o", per(busy_percent, ops)),
+        ("us%", percent(sum_of(host, &USER), all_ns)),
+        ("sy%", percent(sum_of(host, &SYSTEM), all_ns)),
+        ("id%", percent(growth_per_second(host, "cpu_idle_ns"), all_ns)),
+        ("wa%", percent(growth_per_second(host, "cpu_iowait_ns"), all_ns)),
+        ("steal%", percent(growth_per_second(host, "cpu_steal_ns"), all_ns)),
+        ("others%", percent(others, all_ns)),
         ("cpu_mhz", scaled(khz, 1e3)),
     ]
 }
 
 /// Returns the reads and writes of the devices, by whatever process, and those of the engine.
 fn device_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 19] {
-    let (rate, insert_rate) = (operation_rate(step), insert_rate(step));
-    let per_op = |figure: Option<f64>| over(figure?, rate?);
-    let per_insert = |figure: Option<f64>| over(figure?, insert_rate?);
-    let per_request = |figure: Option<f64>, requests: Option<f64>| over(figure?, requests?);
-    let own_kb = |what: &str| scaled(own_bytes(host, what, embedded), KIB);
+    // All of these are rates per second, so that they divide by each other.
+    let ops = operation_rate(step);
+    let inserts = insert_rate(step);
 
-    let [reads, read_bytes, read_ns, writes, written_bytes, write_ns, queue_ns, busy_ns] = [
-        "disk_read_count",
-        "disk_read_bytes",
-        "disk_read_ns",
-        "disk_write_count",
-        "disk_write_bytes",
-        "disk_write_ns",
-        "disk_queue_ns",
-        "disk_io_ns",
-    ]
-    .map(|column| growth_per_second(host, column));
+    let reads = growth_per_second(host, "disk_read_count");
+    let read_bytes = growth_per_second(host, "disk_read_bytes");
+    let read_kb = scaled(read_bytes, KIB);
+    let read_ms = scaled(growth_per_second(host, "disk_read_ns"), 1e6);
+
+    let writes = growth_per_second(host, "disk_write_count");
+    let written_bytes = growth_per_second(host, "disk_write_bytes");
+    let written_kb = scaled(written_bytes, KIB);
+    let write_ms = scaled(growth_per_second(host, "disk_write_ns"), 1e6);
+
+    let queue_ns = growth_per_second(host, "disk_queue_ns");
+    let busy_ns = growth_per_second(host, "disk_io_ns");
+
+    let own_read_kb = scaled(own_bytes(host, "read", embedded), KIB);
+    let own_written_kb = scaled(own_bytes(host, "write", embedded), KIB);
 
     [
         ("rps", reads),
         ("rmbps", scaled(read_bytes, MIB)),
         ("wps", writes),
         ("wmbps", scaled(written_bytes, MIB)),
-        ("rawait", per_request(scaled(read_ns, 1e6), reads)),
-        ("wawait", per_request(scaled(write_ns, 1e6), writes)),
-        ("rareqsz", per_request(scaled(read_bytes, KIB), reads)),
-        ("wareqsz", per_request(scaled(written_bytes, KIB), writes)),
+        ("rawait", per(read_ms, reads)),
+        ("wawait", per(write_ms, writes)),
+        ("rareqsz", per(read_kb, reads)),
+        ("wareqsz", per(written_kb, writes)),
         ("aqu-sz", scaled(queue_ns, 1e9)),
         ("util%", scaled(busy_ns, 1e7)),
-        ("rpq", per_op(reads)),
-        ("rkbpq", per_op(scaled(read_bytes, KIB))),
-        ("wpi", per_insert(writes)),
-        ("wkbpi", per_insert(scaled(written_bytes, KIB))),
-        ("r/o", per_op(reads)),
-        ("rKB/o", per_op(scaled(read_bytes, KIB))),
-        ("wKB/o", per_op(scaled(written_bytes, KIB))),
-        ("own_read_kb_per_op", per_op(own_kb("read"))),
-        ("own_write_kb_per_op", per_op(own_kb("write"))),
+        ("rpq", per(reads, ops)),
+        ("rkbpq", per(read_kb, ops)),
+        ("wpi", per(writes, inserts)),
+        ("wkbpi", per(written_kb, inserts)),
+        ("r/o", per(reads, ops)),
+        ("rKB/o", per(read_kb, ops)),
+        ("wKB/o", per(written_kb, ops)),
+        ("own_read_kb_per_op", per(own_read_kb, ops)),
+        ("own_write_kb_per_op", per(own_written_kb, ops)),
     ]
 }
 
 /// Returns the traffic with other hosts.
 fn network_metrics(step: &Step, host: &HostSeries) -> [Figure; 7] {
-    let rate = operation_rate(step);
-    let per_op = |figure: Option<f64>| over(figure?, rate?);
-
-    let [received, sent] =
-        ["received", "sent"].map(|way| growth_per_second(host, &format!("network_{way}_bytes")));
-
-    let packets = ["network_received_packet_count", "network_sent_packet_count"];
-    let packets = sum_of(host, &packets);
+    let ops = operation_rate(step);
+    let received = growth_per_second(host, "network_received_bytes");
+    let sent = growth_per_second(host, "network_sent_bytes");
+    let packets = sum_of(host, &["network_received_packet_count", "network_sent_packet_count"]);
     let retransmits = growth_per_second(host, "tcp_retransmit_count");
 
     [
         ("net_received_mb_per_s", scaled(received, MIB)),
         ("net_sent_mb_per_s", scaled(sent, MIB)),
         ("net_packets_per_s", packets),
-        ("net_received_kb_per_op", per_op(scaled(received, KIB))),
-        ("net_sent_kb_per_op", per_op(scaled(sent, KIB))),
-        ("net_packets_per_op", per_op(packets)),
+        ("net_received_kb_per_op", per(scaled(received, KIB), ops)),
+        ("net_sent_kb_per_op", per(scaled(sent, KIB), ops)),
+        ("net_packets_per_op", per(packets, ops)),
         ("tcp_retransmits_per_s", retransmits),
     ]
 }
@@ -212,8 +214,8 @@ fn client_metrics(step: &Step, embedded: bool) -> [Figure; 8] {
     let us_per_op = |ns: f64| over(ns / 1e3, operations(step)?);
 
     // A step without connections, such as settling, has no load threads.
-    let client_ns = (step.cpu.client_user_ns + step.cpu.client_system_ns) as f64;
-    let client_ns = Some(client_ns).filter(|_| !step.connections.is_empty());
+    let load_ns = (step.cpu.client_user_ns + step.cpu.client_system_ns) as f64;
+    let client_ns = (!step.connections.is_empty()).then_some(load_ns);
     let server_ns = step.cpu.server_ns.filter(|_| !embedded).map(|ns| ns as f64);
 
     let rows = |ops: &record::Ops| ops.rows;
@@ -237,6 +239,17 @@ fn scaled(figure: Option<f64>, unit: f64) -> Option<f64> {
 /// Returns the quotient, if the divisor is above zero.
 fn over(dividend: f64, divisor: f64) -> Option<f64> {
     (divisor > 0.0).then(|| dividend / divisor)
+}
+
+/// Returns a rate per unit of another one: bytes per second and operations per second as bytes per
+/// operation.
+fn per(rate: Option<f64>, units: Option<f64>) -> Option<f64> {
+    over(rate?, units?)
+}
+
+/// Returns a part in percent of the whole.
+fn percent(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
+    over(100.0 * part?, whole?)
 }
 
 fn seconds(step: &Step) -> Option<f64> {

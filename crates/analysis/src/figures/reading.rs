@@ -355,8 +355,8 @@ impl RunsReader {
         figures.unfinished.extend(self.unfinished_apart);
 
         for (run, LoadedRun { record, cells, .. }) in self.runs.into_iter().enumerate() {
-            let cells = cells.into_iter().map(|begun| begun.cell).collect();
-            figures.settings.extend(RunSettings::new(record, cells).all(run));
+            let cell_records = cells.into_iter().map(|begun| begun.cell).collect();
+            figures.settings.extend(RunSettings::new(record, cell_records).all(run));
         }
         figures
     }

@@ -293,23 +293,9 @@ fn cause_on_one_machine(found: &Circumstances, change: &LevelChange) -> Cause {
     }
 
     let size = change.ratio.ln();
-    let towards = |ratio: f64| ratio.ln() * size.signum();
-    let has_moved = |reference: &ReferenceMove| {
-        let moved = towards(reference.ratio);
-        let reach = (reference.high / reference.low).ln() / 2.0;
-        // The reach is that of a 95% interval; a 99% interval is wider by about a third.
-        let is_sure = moved > reach * WIDER;
-        is_sure && moved >= MOVED_SHARE * size.abs()
-    };
-
-    let has_stayed = |reference: &ReferenceMove| {
-        let most = if size > 0.0 { towards(reference.high) } else { towards(reference.low) };
-        most < STAYED_SHARE * size.abs()
-    };
-
-    if found.references.iter().any(has_moved) {
+    if found.references.iter().any(|reference| has_moved(reference, size)) {
         Cause::Reference
-    } else if found.references.iter().any(has_stayed) {
+    } else if found.references.iter().any(|reference| has_stayed(reference, size)) {
         if is_same_target { Cause::SameTarget } else { Cause::Target }
     } else if is_other_assay {
         Cause::Assay
@@ -318,6 +304,23 @@ fn cause_on_one_machine(found: &Circumstances, change: &LevelChange) -> Cause {
     } else {
         Cause::Unclear
     }
+}
+
+/// Returns whether a reference moved as much as it takes to be the cause of a change whose logarithm
+/// is `size`.
+fn has_moved(reference: &ReferenceMove, size: f64) -> bool {
+    let moved = reference.ratio.ln() * size.signum();
+    let reach = (reference.high / reference.low).ln() / 2.0;
+    // The reach is that of a 95% interval; a 99% interval is wider by about a third.
+    let is_sure = moved > reach * WIDER;
+    is_sure && moved >= MOVED_SHARE * size.abs()
+}
+
+/// Returns whether a reference moved so little that it cannot be the cause of a change whose
+/// logarithm is `size`.
+fn has_stayed(reference: &ReferenceMove, size: f64) -> bool {
+    let furthest = if size > 0.0 { reference.high } else { reference.low };
+    furthest.ln() * size.signum() < STAYED_SHARE * size.abs()
 }
 
 /// The width of a 99% interval relative to a 95% interval, for many points.

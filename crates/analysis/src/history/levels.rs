@@ -242,11 +242,12 @@ impl<'v> Fit<'v> {
         }
 
         let q = quantile(level, self.noise.freedom);
-        let changes = (0..self.changes.len()).map(|change| {
+        let mut changes = Vec::new();
+        for change in 0..self.changes.len() {
             let place = self.place(change);
             let size = self.size(change);
             let reach = q * self.noise.error(self.sides(change).lengths());
-            LevelChange {
+            changes.push(LevelChange {
                 at: self.changes[change],
                 earliest: place.earliest.min(self.changes[change]),
                 latest: place.latest.max(self.changes[change]),
@@ -254,9 +255,8 @@ impl<'v> Fit<'v> {
                 low: (size - reach).exp(),
                 high: (size + reach).exp(),
                 p: self.p_values[change],
-            }
-        });
-        let changes = changes.collect();
+            });
+        }
 
         let ranges = self.ranges();
         let newest = ranges.last().cloned().unwrap_or(0..0);

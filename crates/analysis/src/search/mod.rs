@@ -170,8 +170,8 @@ pub fn rate_of(variant: &str) -> Option<f64> {
 
 /// Returns the rates that were tried on the target of a cell, with its number of clients.
 fn trials(search: &RateSearch, record: &Run, of: &CellKey, figures: &Figures) -> Vec<RateTrial> {
-    let cells = record.cells.iter().map(|cell| &cell.key);
-    let cells = cells.filter(|other| {
+    let keys = record.cells.iter().map(|cell| &cell.key);
+    let cells = keys.filter(|other| {
         other.target == of.target && other.clients == of.clients && other.kind.is_measured()
     });
 

@@ -71,8 +71,8 @@ pub(super) fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
     comparison.declared_only = reported.is_none() && has_declarations;
     let (in_a, in_b) = reported.unwrap_or((&nothing, &nothing));
 
-    let declared = a.plan.declared.iter().chain(&b.plan.declared);
-    let declared = declared.map(|option| option.key.as_str());
+    let options = a.plan.declared.iter().chain(&b.plan.declared);
+    let declared = options.map(|option| option.key.as_str());
     let keys: BTreeSet<&str> = in_a.keys().chain(in_b.keys()).copied().chain(declared).collect();
     for key in keys {
         let declarations = Declarations { a: a.declares(key), b: b.declares(key) };

@@ -138,12 +138,12 @@ fn decide_all(
     let metrics: Vec<String> =
         effects.iter().map(|draft| draft.undecided.row.metric.clone()).collect();
     for family in families(metrics.iter().map(String::as_str)) {
-        let of_effects = effects.iter_mut().map(|draft| &mut draft.undecided);
-        let of_effects = of_effects.filter(|draft| family_of(&draft.row.metric) == family);
+        let all_effects = effects.iter_mut().map(|draft| &mut draft.undecided);
+        let of_effects = all_effects.filter(|draft| family_of(&draft.row.metric) == family);
         notes.extend(decide(&family, of_effects.collect(), &options).note());
 
-        let of_pairs = interactions.iter_mut().map(|draft| &mut draft.undecided);
-        let of_pairs = of_pairs.filter(|draft| family_of(&draft.row.metric) == family);
+        let all_pairs = interactions.iter_mut().map(|draft| &mut draft.undecided);
+        let of_pairs = all_pairs.filter(|draft| family_of(&draft.row.metric) == family);
         let decided = decide(&family, of_pairs.collect(), &options);
         if decided.comparison_count > 0 {
             notes.push(Note::DesignInteractions {

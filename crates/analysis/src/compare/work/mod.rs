@@ -418,8 +418,8 @@ fn parts(targets: &[&Cells<'_>]) -> Vec<ComparedPart> {
     let mut parts = Vec::new();
     for name in distinct(serving.clone().map(|part| part.name.as_str())) {
         let of_connection = serving.clone().filter(|part| part.name == name);
-        let operations = distinct(of_connection.flat_map(|part| &part.operations));
-        let operations = operations.into_iter().cloned().collect();
+        let kinds = distinct(of_connection.flat_map(|part| &part.operations));
+        let operations = kinds.into_iter().cloned().collect();
         parts.push(ComparedPart { connection: Some(name.to_owned()), operations });
     }
 

@@ -39,9 +39,9 @@ pub(crate) fn function(name: &str) -> String {
         return plain.to_owned();
     }
 
-    let bare = without_brackets(plain);
-    let bare = bare.trim();
-    let bare = bare.strip_suffix(" const").unwrap_or(bare).trim_end();
+    let without_arguments = without_brackets(plain);
+    let trimmed = without_arguments.trim();
+    let bare = trimmed.strip_suffix(" const").unwrap_or(trimmed).trim_end();
     let named = without_return_type(bare);
     if named.is_empty() { plain.to_owned() } else { named.to_owned() }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::{HostSeries, Role, Step, StepKind};
 use serde::Serialize;
 
-use super::{GIB, MIB, growth_per_second, over, seconds};
+use super::{GIB, MIB, growth_per_second, over, per, percent, seconds};
 use crate::figures::counters::Counters;
 use crate::figures::{CounterSeries, operation};
 use tree::{tree, tree_at_end};
@@ -105,8 +105,8 @@ fn stall_seconds(all: f64, engine: &BTreeMap<String, CounterSeries>) -> BTreeMap
 
     let counts = stall_counts(engine);
 
-    let stalled = of_role(engine, Role::StallSeconds).next();
-    let stalled = stalled.map_or(&[][..], |(_, series)| &series.values);
+    let named_series = of_role(engine, Role::StallSeconds).next();
+    let stalled = named_series.map_or(&[][..], |(_, series)| &series.values);
     let sampled: f64 = stalled.iter().flatten().sum();
 
     if sampled <= 0.0 {
@@ -309,14 +309,13 @@ fn of_tree(
     tree: &Counters<'_>,
     engine: &BTreeMap<String, CounterSeries>,
 ) -> Vec<(&'static str, Option<f64>)> {
-    let per_second = |figure: Option<f64>| over(figure?, seconds(step)?);
+    let elapsed = seconds(step);
     let stall_seconds = tree.growth(Role::StallSeconds);
 
     // What was written, and how much of it for each byte that the user gave.
     let written = tree.written();
     let logged = tree.growth(Role::LogBytes);
     let ingested = ingested_bytes(step, tree);
-    let per_ingested = |bytes: Option<f64>| over(bytes?, ingested?);
 
     // What there is at the end of the step.
     let live = tree.gauge(Role::TreeBytes);
@@ -332,22 +331,22 @@ fn of_tree(
         ("lsm_sz", gb(live)),
         ("blob_sz", gb(blobs)),
         ("c_wgb", gb(written)),
-        ("w_amp", per_ingested(written)),
-        ("c_mbps", per_second(mb(written))),
+        ("w_amp", per(written, ingested)),
+        ("c_mbps", per(mb(written), elapsed)),
         ("c_wsecs", growth_by_clock(step, tree, Role::CompactionAndFlushSeconds)),
         ("c_csecs", tree.growth(Role::CompactionAndFlushCpuSeconds)),
         ("b_rgb", gb(tree.growth(Role::BlobReadBytes))),
         ("b_wgb", gb(tree.growth(Role::BlobWrittenBytes))),
         ("uptime", growth_by_clock(step, tree, Role::UptimeSeconds)),
         ("stall_s", stall_seconds),
-        ("stall%", per_second(stall_seconds.map(|seconds| 100.0 * seconds))),
+        ("stall%", percent(stall_seconds, elapsed)),
         ("Nstall", tree.stall_count()),
         ("flush_gb", gb(tree.growth(Role::FlushWrittenBytes))),
         ("compaction_write_gb", gb(tree.compacted())),
         ("compaction_read_gb", gb(tree.growth(Role::CompactionReadBytes))),
         ("wal_gb", gb(logged)),
         // Without a log there is no amplification by it.
-        ("wal_amp", per_ingested(logged.filter(|&bytes| bytes > 0.0))),
+        ("wal_amp", per(logged.filter(|&bytes| bytes > 0.0), ingested)),
         ("r_amp", blocks_per_key(step, tree)),
         ("cache_hit%", cache_hit_percent(step, tree)),
         ("s_amp", over_data(step, live.map(|live| live + blobs.unwrap_or(0.0)))),

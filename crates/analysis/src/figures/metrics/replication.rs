@@ -88,9 +88,7 @@ pub(super) fn figures(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> 
     let kb = |what| super::scaled(most_expensive(engine, &[what]), super::KIB);
     let switches = most_expensive(engine, &["context_switch_count"]);
 
-    let rate = super::operation_rate(step);
-    let per_op = |figure: Option<f64>| super::over(figure?, rate?);
-
+    let ops = super::operation_rate(step);
     [
         ("debt_replica_mb", super::scaled(last, super::MIB)),
         ("lag_ms_p50", median),
@@ -98,10 +96,10 @@ pub(super) fn figures(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> 
         ("lag_ms_slope", lag_slope(&lag_ms)),
         ("lag_bytes_max", largest(&replayed)),
         ("catch_up_s", step.catch_up_ns.map(|ns| ns as f64 / 1e9)),
-        ("replica_cpu_us_per_op", per_op(super::scaled(cpu_ns, 1e3))),
-        ("replica_read_kb_per_op", per_op(kb("read_bytes"))),
-        ("replica_write_kb_per_op", per_op(kb("write_bytes"))),
-        ("replica_switches_per_op", per_op(switches)),
+        ("replica_cpu_us_per_op", super::per(super::scaled(cpu_ns, 1e3), ops)),
+        ("replica_read_kb_per_op", super::per(kb("read_bytes"), ops)),
+        ("replica_write_kb_per_op", super::per(kb("write_bytes"), ops)),
+        ("replica_switches_per_op", super::per(switches, ops)),
     ]
 }
 

@@ -39,8 +39,8 @@ pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f
     let fsyncs = |role| per_commit(growth(role));
 
     // Flushes of the disks, by whatever process.
-    let flushes = growth_per_second(host, "disk_flush_count").zip(seconds(step));
-    let flushes = flushes.map(|(per_second, seconds)| per_second * seconds);
+    let rate_and_time = growth_per_second(host, "disk_flush_count").zip(seconds(step));
+    let flushes = rate_and_time.map(|(per_second, seconds)| per_second * seconds);
 
     let mb = |role| counters.gauge(role).map(|bytes| bytes / MIB);
     [

@@ -81,9 +81,9 @@ impl<'a> ConcurrentActivity<'a> {
         });
 
         // Uptime always grows.
-        let engine = series.engine.iter();
-        let engine = engine.filter(|(_, counter)| counter.role != Some(Role::UptimeSeconds));
-        let of_engine = engine.map(|(name, counter)| Line {
+        let all = series.engine.iter();
+        let counters = all.filter(|(_, counter)| counter.role != Some(Role::UptimeSeconds));
+        let of_engine = counters.map(|(name, counter)| Line {
             name,
             of_engine: true,
             is_growth: counter.cumulative,
@@ -100,8 +100,8 @@ impl<'a> ConcurrentActivity<'a> {
         let around = [from.saturating_sub(AROUND)..from, end..end + AROUND];
         let rates = &self.rates.values;
 
-        let around_rates = around.iter().flat_map(Clone::clone);
-        let around_rates = around_rates.filter_map(|second| rates.get(second).copied());
+        let seconds_around = around.iter().flat_map(Clone::clone);
+        let around_rates = seconds_around.filter_map(|second| rates.get(second).copied());
         let usual_rate = median(around_rates).unwrap_or(0.0);
 
         let usual = Usual {

@@ -90,9 +90,12 @@ impl Rhythm {
 
 impl<'a> Search<'a> {
     fn new(values: &'a [f64]) -> Self {
-        let counts = SEGMENT_COUNTS.into_iter();
-        let counts = counts.filter(|count| values.len() / count >= SEGMENT_SECONDS_MIN);
-        let spectra: Vec<Spectrum> = counts.map(|count| Spectrum::new(values, count)).collect();
+        let mut spectra = Vec::new();
+        for segment_count in SEGMENT_COUNTS {
+            if values.len() / segment_count >= SEGMENT_SECONDS_MIN {
+                spectra.push(Spectrum::new(values, segment_count));
+            }
+        }
 
         // Frequencies between two independent ones are worth as much again.
         let tests = spectra.iter().map(|spectrum| {
