@@ -29,6 +29,7 @@ pub fn explain(understood: &Understood) -> String {
             Fate::Unknown => unknown.push(file.path.as_str()),
             Fate::Ignored => ignored += 1,
         }
+
         for doubt in &file.doubts {
             let line = doubt.line.map_or(String::new(), |line| format!("line {line}: "));
             let _ = writeln!(text, "  {}: {line}{}", doubt.code, doubt.text);
@@ -38,6 +39,7 @@ pub fn explain(understood: &Understood) -> String {
     for refusal in &understood.refused {
         let _ = writeln!(text, "refused: {refusal}");
     }
+
     if !unknown.is_empty() {
         let count = words::counted(unknown.len(), "file");
         let _ = writeln!(text, "no pattern matches {count}:");

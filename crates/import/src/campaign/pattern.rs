@@ -38,6 +38,7 @@ impl Pattern {
         let mut parts = Vec::new();
         let mut names: Vec<&str> = Vec::new();
         let mut rest = text;
+
         while !rest.is_empty() {
             if let Some(after) = rest.strip_prefix("**") {
                 parts.push(Part::Any);
@@ -45,8 +46,8 @@ impl Pattern {
             } else if let Some(after) = rest.strip_prefix('*') {
                 parts.push(Part::Name(None));
                 rest = after;
-            } else if let Some(after) = rest.strip_prefix('{') {
-                let (name, after) = after
+            } else if let Some(inside) = rest.strip_prefix('{') {
+                let (name, after) = inside
                     .split_once('}')
                     .ok_or_else(|| format!("`{text}` has a `{{` without `}}`"))?;
                 if names.contains(&name) {
@@ -61,6 +62,7 @@ impl Pattern {
                 rest = &rest[end..];
             }
         }
+
         Ok(Self { parts })
     }
 

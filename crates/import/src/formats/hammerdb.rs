@@ -153,9 +153,9 @@ impl FormatReader for HammerdbReader {
         } else if text.contains("CALLS:") || text.contains("P99:") {
             self.times(line)?;
         } else if text.contains("FINISHED FAILED") {
-            let text: String = text.trim().chars().take(200).collect();
-            self.doubts.push(Doubt::at("import::errors", line.number, text.clone()));
-            self.failure.get_or_insert(text);
+            let message: String = text.trim().chars().take(200).collect();
+            self.doubts.push(Doubt::at("import::errors", line.number, message.clone()));
+            self.failure.get_or_insert(message);
         }
         Ok(())
     }

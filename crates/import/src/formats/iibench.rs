@@ -20,6 +20,9 @@ const KINDS: [(&str, &str, OpRole); 3] = [
     ("Query rt:", "query", OpRole::Query),
 ];
 
+/// The index of queries in [`KINDS`].
+const QUERIES: usize = 2;
+
 /// The number of buckets in a histogram.
 const BUCKETS: usize = 10;
 
@@ -95,6 +98,8 @@ impl IibenchReader {
         let Some(columns) = &self.columns else {
             return Ok(());
         };
+
+        // The end of the file may cut its last line; `cut` is an error once another line follows.
         if words.len() < columns.count {
             let text = format!("a line has {} of {} columns", words.len(), columns.count);
             self.cut = Some(Refusal::at(number, text));
@@ -110,13 +115,9 @@ impl IibenchReader {
         }
         self.last_second = Some(second);
 
-        let us = |column: Option<usize>, what: &str| match column {
-            Some(column) => measure(words[column], what, number).map(|us| (us * 1e3) as u64),
-            None => Ok(0),
-        };
-        let insert_max = us(Some(columns.insert_max), "max_i")?;
-        let delete_max = us(columns.delete_max, "max_d")?;
-        let query_max = us(Some(columns.query_max), "max_q")?;
+        let insert_ns_max = longest_ns(words, Some(columns.insert_max), "max_i", number)?;
+        let delete_ns_max = longest_ns(words, columns.delete_max, "max_d", number)?;
+        let query_ns_max = longest_ns(words, Some(columns.query_max), "max_q", number)?;
 
         let inserted = self.inserted.next(words[columns.inserted], "t_ins", number)?;
         let queried = self.queried.next(words[columns.queried], "t_query", number)?;
@@ -125,22 +126,31 @@ impl IibenchReader {
             None => 0,
         };
 
-        for (kind, rows, longest, is_there) in [
-            ("insert", inserted, insert_max, true),
-            ("delete", deleted, delete_max, columns.deleted.is_some()),
-            ("query", queried, query_max, true),
-        ] {
-            if is_there {
-                self.seconds.push(Second {
-                    second,
-                    kind: kind.to_owned(),
-                    ok: if kind == "query" { rows } else { 0 },
-                    rows,
-                    service_ns_max: longest,
-                    ..Second::default()
-                });
-            }
+        // Only of queries does the line count statements: `outcome` computes those of the others.
+        self.seconds.push(Second {
+            second,
+            kind: "insert".to_owned(),
+            rows: inserted,
+            service_ns_max: insert_ns_max,
+            ..Second::default()
+        });
+        if columns.deleted.is_some() {
+            self.seconds.push(Second {
+                second,
+                kind: "delete".to_owned(),
+                rows: deleted,
+                service_ns_max: delete_ns_max,
+                ..Second::default()
+            });
         }
+        self.seconds.push(Second {
+            second,
+            kind: "query".to_owned(),
+            ok: queried,
+            rows: queried,
+            service_ns_max: query_ns_max,
+            ..Second::default()
+        });
         Ok(())
     }
 
@@ -176,18 +186,22 @@ impl IibenchReader {
                 "a second `Totals:`; each run needs its own file",
             ));
         }
+
         let missing = || Refusal::at(line.number, "`Totals:` lacks `secs` or `rows`");
         let seconds = measure(before_unit(rest, "secs").ok_or_else(missing)?, "secs", line.number)?;
         seconds_to_ns(seconds, "secs", line.number)?;
         let rows = count(before_unit(rest, " rows").ok_or_else(missing)?, "rows", line.number)?;
+
         self.printed_rate = before_unit(rest, "rows/sec").and_then(|rate| rate.parse().ok());
         self.totals = Some(Totals { seconds, rows, line: line.number });
         Ok(())
     }
 
     fn outcome(&mut self) -> StepResult {
-        let queries: u64 =
-            self.of_kind(2).map_or(self.queried.sum, |queries| queries.counts.iter().sum());
+        let queries: u64 = match self.of_kind(QUERIES) {
+            Some(histogram) => histogram.counts.iter().sum(),
+            None => self.queried.sum,
+        };
         let (kind, main, role) = if queries > 0 {
             (StepKind::Query, "query", OpRole::Query)
         } else {
@@ -195,6 +209,7 @@ impl IibenchReader {
         };
         let mut outcome = StepResult::of(kind, main, role);
 
+        // A file that ends early has no totals: its last second and its rows stand in for them.
         let last_s = f64::from(self.last_second.map_or(0, |last| last + 1));
         let so_far = Totals { seconds: last_s, rows: self.inserted.sum, line: 0 };
         let Totals { seconds, rows, line } = self.totals.unwrap_or(so_far);
@@ -225,8 +240,11 @@ impl IibenchReader {
                 second.ok = second.rows / per_commit;
             }
         }
-        let has_kind = |second: &Second| outcome.ops.contains_key(&second.kind);
-        outcome.seconds = self.seconds.drain(..).filter(has_kind).collect();
+        for second in self.seconds.drain(..) {
+            if outcome.ops.contains_key(&second.kind) {
+                outcome.seconds.push(second);
+            }
+        }
         outcome
     }
 
@@ -240,9 +258,11 @@ impl IibenchReader {
         for growing in wrapped {
             self.doubts.extend(growing.doubt());
         }
+
         let Some(Totals { seconds, rows, line }) = self.totals else {
             return;
         };
+
         let rate = if seconds > 0.0 { rows as f64 / seconds } else { 0.0 };
         let odd = self.printed_rate.filter(|printed| (printed - rate).abs() > 0.01 * rate + 1.0);
         if let Some(printed) = odd {
@@ -251,6 +271,7 @@ impl IibenchReader {
             );
             self.doubts.push(Doubt::at("import::rate", line, text));
         }
+
         let sum = self.inserted.sum;
         if self.columns.is_some() && sum.abs_diff(rows) as f64 > 0.01 * rows as f64 {
             let text =
@@ -260,11 +281,25 @@ impl IibenchReader {
     }
 }
 
+/// Returns the longest time in a column in nanoseconds; 0 for a column that the version lacks.
+fn longest_ns(
+    words: &[&str],
+    column: Option<usize>,
+    what: &str,
+    line: u64,
+) -> Result<u64, Refusal> {
+    match column {
+        Some(column) => Ok((measure(words[column], what, line)? * 1e3) as u64),
+        None => Ok(0),
+    }
+}
+
 impl FormatReader for IibenchReader {
     fn line(&mut self, line: &Line<'_>) -> Result<(), Refusal> {
         if let Some(cut) = self.cut.take() {
             return Err(cut);
         }
+
         let words = line.words();
         if let Some(columns) = Columns::of(&words) {
             if self.columns.is_some() {

@@ -45,6 +45,31 @@ impl Columns {
         }
         Ok(None)
     }
+
+    /// Returns the value like [`Self::value`], of a column that every version has.
+    fn required_value(
+        &self,
+        words: &[&str],
+        names: &[(&str, f64)],
+        line: u64,
+    ) -> Result<f64, Refusal> {
+        let value = self.value(words, names, line)?;
+        value.ok_or_else(|| Refusal::at(line, format!("no column `{}`", names[0].0)))
+    }
+
+    /// Returns the rates of a device.
+    fn rates(&self, words: &[&str], line: u64) -> Result<DiskRates, Refusal> {
+        Ok(DiskRates {
+            reads: self.required_value(words, &[("r/s", 1.0)], line)?,
+            read_kb: self.required_value(words, &READ_KB, line)?,
+            writes: self.required_value(words, &[("w/s", 1.0)], line)?,
+            written_kb: self.required_value(words, &WRITTEN_KB, line)?,
+            read_ms: self.value(words, &[("r_await", 1.0), ("await", 1.0)], line)?,
+            write_ms: self.value(words, &[("w_await", 1.0), ("await", 1.0)], line)?,
+            queue: self.value(words, &[("aqu-sz", 1.0), ("avgqu-sz", 1.0)], line)?,
+            busy: self.value(words, &[("%util", 1.0)], line)?,
+        })
+    }
 }
 
 const READ_KB: [(&str, f64); 3] = [("rkB/s", 1.0), ("rMB/s", 1024.0), ("rsec/s", SECTOR_KB)];
@@ -125,46 +150,38 @@ impl IostatReader {
 
     fn device(&mut self, line: &Line<'_>) -> Result<(), Refusal> {
         let words = line.words();
-        let (Some(columns), Some(name)) = (&self.columns, words.first()) else {
+        let (Some(columns), Some(first_word)) = (&self.columns, words.first()) else {
             return Ok(());
         };
 
-        // Lines of other devices are left out, and so are lines that the end of the file cut.
-        let name = name.trim_end_matches(':');
+        // Lines of other devices are left out.
+        let name = first_word.trim_end_matches(':');
         if self.device.as_deref().is_some_and(|device| device != name) {
             return Ok(());
         }
+
+        // The end of the file may cut its last line; `cut` is an error once another line follows.
         if words.len() < columns.names.len() {
             let text = format!("a device has {} of {} columns", words.len(), columns.names.len());
             self.cut = Some(Refusal::at(line.number, text));
             return Ok(());
         }
 
-        let value = |names: &[(&str, f64)]| columns.value(&words, names, line.number);
-        let needed = |names: &[(&str, f64)]| {
-            let missing = || Refusal::at(line.number, format!("no column `{}`", names[0].0));
-            value(names)?.ok_or_else(missing)
-        };
-        let rates = DiskRates {
-            reads: needed(&[("r/s", 1.0)])?,
-            read_kb: needed(&READ_KB)?,
-            writes: needed(&[("w/s", 1.0)])?,
-            written_kb: needed(&WRITTEN_KB)?,
-            read_ms: value(&[("r_await", 1.0), ("await", 1.0)])?,
-            write_ms: value(&[("w_await", 1.0), ("await", 1.0)])?,
-            queue: value(&[("aqu-sz", 1.0), ("avgqu-sz", 1.0)])?,
-            busy: value(&[("%util", 1.0)])?,
-        };
+        let rates = columns.rates(&words, line.number)?;
+        self.add_rates(name, rates, line.number)
+    }
 
+    /// Adds the rates of a device to the current report.
+    fn add_rates(&mut self, name: &str, rates: DiskRates, line: u64) -> Result<(), Refusal> {
         if !self.devices.contains_key(name) && self.devices.len() >= DEVICES_MAX {
-            return Err(Refusal::at(line.number, format!("more than {DEVICES_MAX} devices")));
+            return Err(Refusal::at(line, format!("more than {DEVICES_MAX} devices")));
         }
 
         // A device that was absent from earlier reports has gaps there.
         let reports = self.reports.max(1);
         let of_device = self.devices.entry(name.to_owned()).or_default();
         if of_device.len() >= reports {
-            return Err(Refusal::at(line.number, format!("`{name}` appears twice in a report")));
+            return Err(Refusal::at(line, format!("`{name}` appears twice in a report")));
         }
 
         of_device.resize(reports - 1, None);
@@ -174,32 +191,31 @@ impl IostatReader {
 
     /// Returns the name of the device with the database, as far as it is known.
     fn chosen(&mut self) -> Option<String> {
-        let named = self.device.clone();
-        if let Some(device) = named {
+        if let Some(device) = self.device.clone() {
             if self.devices.contains_key(&device) {
                 return Some(device);
             }
+
             let text = format!("it has no device `{device}`, so there are no figures of disks");
             self.doubts.push(Doubt::of_file("import::device", text));
             return None;
         }
 
-        let is_active =
-            |rates: &Option<DiskRates>| rates.is_some_and(|rates| rates.reads + rates.writes > 0.0);
-        let active: Vec<&String> = self
-            .devices
-            .iter()
-            .filter(|(_, reports)| reports.iter().any(is_active))
-            .map(|(name, _)| name)
-            .collect();
-        if let [device] = active[..] {
-            return Some(device.clone());
+        // A database that is measured uses its device, and often no other one is used.
+        let mut used_devices: Vec<&str> = Vec::new();
+        for (name, reports) in &self.devices {
+            let mut rates = reports.iter().flatten();
+            if rates.any(|report| report.reads + report.writes > 0.0) {
+                used_devices.push(name);
+            }
+        }
+        if let [device] = used_devices[..] {
+            return Some(device.to_owned());
         }
 
-        let names: Vec<&str> = active.iter().map(|name| name.as_str()).collect();
         let text = format!(
             "no `device` is named, and several were used, so there are no figures of disks: {}",
-            names.join(", ")
+            used_devices.join(", ")
         );
         self.doubts.push(Doubt::of_file("import::device", text));
         None
@@ -210,57 +226,75 @@ impl IostatReader {
         if let Some(since_boot) = self.since_boot {
             return since_boot;
         }
-        // Requests in an interval are whole; their mean since boot is not.
-        let interval = self.interval_s.unwrap_or(1.0);
-        let is_whole = |rate: f64| (rate * interval - (rate * interval).round()).abs() < 0.021;
-        let are_whole = |rates: &DiskRates| is_whole(rates.reads) && is_whole(rates.writes);
 
+        // Requests in an interval are whole; their mean since boot is not.
+        let interval_s = self.interval_s.unwrap_or(1.0);
         let Some(Some(first)) = rates.first() else {
             return false;
         };
+        if has_whole_requests(first, interval_s) {
+            return false;
+        }
+
+        // If those of later reports are not whole either, this says nothing about the first one.
         let later: Vec<&DiskRates> = rates.iter().skip(1).flatten().collect();
-        let whole = later.iter().filter(|rates| are_whole(rates)).count();
-        let mostly_whole = whole as f64 >= WHOLE_SHARE_MIN * later.len() as f64;
-        !are_whole(first) && !later.is_empty() && mostly_whole
+        let whole_count =
+            later.iter().filter(|rates| has_whole_requests(rates, interval_s)).count();
+        !later.is_empty() && whole_count as f64 >= WHOLE_SHARE_MIN * later.len() as f64
     }
 
     fn samples(&mut self) -> HostSamples {
         let device = self.chosen();
         let rates = device.and_then(|device| self.devices.remove(&device)).unwrap_or_default();
+
+        // What the author publishes includes the first report.
         let mut published = PublishedSamples::default();
-        for rates in rates.iter().flatten() {
+        for report in rates.iter().flatten() {
             published.count += 1;
-            published.reads += rates.reads;
-            published.read_kb += rates.read_kb;
-            published.writes += rates.writes;
-            published.written_kb += rates.written_kb;
+            published.reads += report.reads;
+            published.read_kb += report.read_kb;
+            published.writes += report.writes;
+            published.written_kb += report.written_kb;
         }
 
-        let reports = self.reports.max(rates.len());
-        let sample = |report: usize| HostSample {
-            switches: None,
-            cpu: self.cpu.get(report).copied().flatten(),
-            disk: rates.get(report).copied().flatten(),
-        };
-        let mut samples: Vec<HostSample> = (0..reports).map(sample).collect();
+        let mut samples = Vec::new();
+        for report in 0..self.reports.max(rates.len()) {
+            samples.push(HostSample {
+                switches: None,
+                cpu: self.cpu.get(report).copied().flatten(),
+                disk: rates.get(report).copied().flatten(),
+            });
+        }
+
         if self.begins_since_boot(&rates) && !samples.is_empty() {
             samples.remove(0);
             let text = "the first report is the mean since boot, and is left out";
             self.doubts.push(Doubt::of_file("import::since-boot", text));
         }
+
         HostSamples { interval_s: self.interval_s, samples, published }
     }
 }
 
+/// Returns whether both numbers of requests in an interval are whole, but for the rounding of their
+/// rates to two decimals.
+fn has_whole_requests(rates: &DiskRates, interval_s: f64) -> bool {
+    [rates.reads, rates.writes].iter().all(|rate| {
+        let requests = rate * interval_s;
+        (requests - requests.round()).abs() < 0.021
+    })
+}
+
 /// Returns a date of `iostat` as `2025-03-17`; it writes `03/17/2025`, `03/17/25` or the former.
 fn date_of(word: &str) -> Option<String> {
-    let digits = word.chars().all(|letter| letter.is_ascii_digit() || "/-".contains(letter));
-    if !digits {
+    if !word.chars().all(|letter| letter.is_ascii_digit() || "/-".contains(letter)) {
         return None;
     }
+
     if let [year, month, day] = word.split('-').collect::<Vec<_>>()[..] {
         return (year.len() == 4).then(|| format!("{year}-{month:0>2}-{day:0>2}"));
     }
+
     let [month, day, year] = word.split('/').collect::<Vec<_>>()[..] else {
         return None;
     };

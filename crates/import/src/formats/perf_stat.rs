@@ -40,17 +40,13 @@ impl FormatReader for PerfStatReader {
 
         // `123,,cycles,1000,100.00,,` with `-x,`: value, unit, event.
         let fields: Vec<&str> = text.split(',').collect();
-        let is_plain = |field: &str| field.parse::<f64>().is_ok();
-        if fields.len() >= 5 && is_plain(fields[0]) && !is_plain(fields[2]) && fields[2].len() > 2 {
+        let is_separated = fields.len() >= 5 && is_number(fields[0]) && !is_number(fields[2]);
+        if is_separated && fields[2].len() > 2 {
             return self.add(fields[2], fields[0], line.number);
         }
 
         // `1,234,567 cycles:u # 3.1 GHz` or `12.50 msec task-clock`.
         let words: Vec<&str> = text.split('#').next().unwrap_or("").split_whitespace().collect();
-        let is_value = |word: &str| {
-            word.bytes().all(|byte| byte.is_ascii_digit() || b",.".contains(&byte))
-                && word.starts_with(|letter: char| letter.is_ascii_digit())
-        };
         match words[..] {
             [value, unit @ ("msec" | "ns" | "seconds"), name, ..] if is_value(value) => {
                 if matches!(name, "time" | "user" | "sys") {
@@ -69,10 +65,21 @@ impl FormatReader for PerfStatReader {
         if !self.is_perf || self.events.is_empty() {
             return Err(Refusal::of_file("it has no counts of `perf stat`"));
         }
-        let event = |(name, value): (&String, &f64)| Counter::gauge(format!("perf.{name}"), *value);
-        Ok(FileContents {
-            events: self.events.iter().map(event).collect(),
-            ..FileContents::default()
-        })
+
+        let mut events = Vec::new();
+        for (name, value) in &self.events {
+            events.push(Counter::gauge(format!("perf.{name}"), *value));
+        }
+        Ok(FileContents { events, ..FileContents::default() })
     }
+}
+
+fn is_number(field: &str) -> bool {
+    field.parse::<f64>().is_ok()
+}
+
+/// Returns whether a word is a number with commas between its digits.
+fn is_value(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit() || b",.".contains(&byte))
+        && word.starts_with(|letter: char| letter.is_ascii_digit())
 }

@@ -11,18 +11,26 @@ pub(crate) const TRANSACTION: &str = "transaction";
 /// The largest relative difference between a rate and its count over time.
 const RATE_ERROR_MAX: f64 = 0.02;
 
+/// A figure of the summary.
+#[derive(Clone, Copy)]
+struct Printed<T> {
+    value: T,
+    /// The number of its line.
+    line: u64,
+}
+
 /// Reads pgbench.
 #[derive(Default)]
 pub(crate) struct PgbenchReader {
     facts: Facts,
     doubts: Vec<Doubt>,
-    processed: Option<(u64, u64)>,
+    processed: Option<Printed<u64>>,
     failed: u64,
     retries: u64,
     skipped: u64,
     duration_s: Option<f64>,
     /// The rate without the time of connecting.
-    rate: Option<(f64, u64)>,
+    rate: Option<Printed<f64>>,
     rate_target: Option<f64>,
     average_ms: Option<f64>,
     deviation_ms: Option<f64>,
@@ -57,44 +65,45 @@ impl PgbenchReader {
 
     fn summary(&mut self, line: &Line<'_>) -> Result<(), Refusal> {
         let number = line.number;
-        let first_word = |text: &str| text.split([' ', '/', '(']).next().unwrap_or("").to_owned();
-        let counted = |text: &str, what: &str| count(&first_word(text), what, number);
 
         if let Some(text) = line.after("number of transactions actually processed:") {
             if self.processed.is_some() {
                 let text = "a second summary; each run needs a file of its own";
                 return Err(Refusal::at(number, text));
             }
-            self.processed = Some((counted(text, "transactions")?, number));
+            let value = count(first_word(text), "transactions", number)?;
+            self.processed = Some(Printed { value, line: number });
         } else if let Some(text) = line.after("number of failed transactions:") {
-            self.failed = counted(text, "failed transactions")?;
+            self.failed = count(first_word(text), "failed transactions", number)?;
         } else if let Some(text) = line.after("total number of retries:") {
-            self.retries = counted(text, "retries")?;
+            self.retries = count(first_word(text), "retries", number)?;
         } else if let Some(text) = line.after("number of transactions skipped:") {
-            self.skipped = counted(text, "skipped transactions")?;
+            self.skipped = count(first_word(text), "skipped transactions", number)?;
         } else if let Some(text) = line.after("number of clients:") {
-            self.facts.clients = u32::try_from(counted(text, "clients")?).ok();
+            let clients = count(first_word(text), "clients", number)?;
+            self.facts.clients = u32::try_from(clients).ok();
         } else if let Some(text) = line.after("duration:") {
-            let seconds = measure(&first_word(text), "the duration", number)?;
+            let seconds = measure(first_word(text), "the duration", number)?;
             seconds_to_ns(seconds, "the duration", number)?;
             self.duration_s = Some(seconds);
         } else if let Some(text) = line.after("latency average") {
-            let text = text.trim_start_matches(['=', ':', ' ']);
-            self.average_ms = Some(measure(&first_word(text), "the average latency", number)?);
+            let average = first_word(text.trim_start_matches(['=', ':', ' ']));
+            self.average_ms = Some(measure(average, "the average latency", number)?);
         } else if let Some(text) = line.after("latency stddev") {
-            let text = text.trim_start_matches(['=', ':', ' ']);
-            self.deviation_ms = Some(measure(&first_word(text), "the deviation", number)?);
+            let deviation = first_word(text.trim_start_matches(['=', ':', ' ']));
+            self.deviation_ms = Some(measure(deviation, "the deviation", number)?);
         } else if let Some(text) = line.after("rate limit schedule lag: avg") {
-            self.lag_ms = Some(measure(&first_word(text), "the lag", number)?);
+            self.lag_ms = Some(measure(first_word(text), "the lag", number)?);
         } else if let Some(text) = line.after("tps =") {
-            let rate = measure(&first_word(text), "tps", number)?;
+            let value = measure(first_word(text), "tps", number)?;
             // Older versions print two rates, of which the first includes connecting.
             if self.rate.is_none() || text.contains("excluding") {
-                self.rate = Some((rate, number));
+                self.rate = Some(Printed { value, line: number });
             }
         } else {
             return Ok(());
         }
+
         self.is_pgbench = true;
         Ok(())
     }
@@ -102,36 +111,27 @@ impl PgbenchReader {
     fn outcome(&mut self) -> Result<StepResult, Refusal> {
         let mut outcome = StepResult::of(StepKind::Query, TRANSACTION, OpRole::Unknown);
         outcome.failure = self.failure.take();
-        let (Some((processed, line)), Some((rate, rate_line))) = (self.processed, self.rate) else {
+
+        let (Some(processed), Some(rate)) = (self.processed, self.rate) else {
             let text = "the summary is missing, so the step failed";
             self.doubts.push(Doubt::of_file("import::truncated", text));
             outcome.failure.get_or_insert_with(|| "pgbench printed no summary".to_owned());
             return Ok(outcome);
         };
 
-        let by_rate = if rate > 0.0 { processed as f64 / rate } else { 0.0 };
-        let seconds = match self.duration_s {
-            Some(duration) if (by_rate / duration - 1.0).abs() > RATE_ERROR_MAX => {
-                let text = format!(
-                    "{processed} transactions in {duration} s are {:.1} per second, not {rate}; Assay uses the count",
-                    processed as f64 / duration
-                );
-                self.doubts.push(Doubt::at("import::rate", rate_line, text));
-                duration
-            }
-            _ => by_rate,
-        };
-        outcome.elapsed_ns = seconds_to_ns(seconds, "the time", rate_line)?;
-        outcome.line = line;
+        let seconds = self.seconds(processed.value, rate);
+        outcome.elapsed_ns = seconds_to_ns(seconds, "the time", rate.line)?;
+        outcome.line = processed.line;
 
-        outcome.count_ok(TRANSACTION, OpRole::Unknown, processed, 0);
+        outcome.count_ok(TRANSACTION, OpRole::Unknown, processed.value, 0);
         if let Some(ops) = outcome.ops.get_mut(TRANSACTION) {
             ops.failed = self.failed;
             ops.retried = self.retries;
             ops.skipped = self.skipped;
-            ops.offered = processed.saturating_add(self.failed).saturating_add(self.skipped);
+            ops.offered = processed.value.saturating_add(self.failed).saturating_add(self.skipped);
             ops.rate_target_ops_per_s = self.rate_target;
         }
+
         if let Some(ms) = self.average_ms {
             outcome.set_time_us(TRANSACTION, "mean", ms * 1e3);
         }
@@ -139,21 +139,48 @@ impl PgbenchReader {
         for (name, value) in gauges {
             outcome.counters.extend(value.map(|value| Counter::gauge(name, value)));
         }
+
         outcome.seconds = seconds_of(&self.progress);
         Ok(outcome)
     }
+
+    /// Returns the time of the transactions in seconds: what their rate needs for them, without the
+    /// time of connecting, or the duration if that says something else.
+    fn seconds(&mut self, processed: u64, rate: Printed<f64>) -> f64 {
+        let by_rate = if rate.value > 0.0 { processed as f64 / rate.value } else { 0.0 };
+        let Some(duration) = self.duration_s else {
+            return by_rate;
+        };
+
+        let differs = (by_rate / duration - 1.0).abs() > RATE_ERROR_MAX;
+        if !differs {
+            return by_rate;
+        }
+        let text = format!(
+            "{processed} transactions in {duration} s are {:.1} per second, not {}; Assay uses the count",
+            processed as f64 / duration,
+            rate.value
+        );
+        self.doubts.push(Doubt::at("import::rate", rate.line, text));
+        duration
+    }
+}
+
+/// Returns the number before a space or the unit of a figure.
+fn first_word(text: &str) -> &str {
+    text.split([' ', '/', '(']).next().unwrap_or_default()
 }
 
 /// Returns the seconds, if each line is one of them.
 fn seconds_of(progress: &[Progress]) -> Vec<Second> {
     let begins = progress.first().map_or(0.0, |first| first.at_s - 1.0);
-    let is_second =
-        |(index, line): (usize, &Progress)| (line.at_s - begins - (index + 1) as f64).abs() < 0.05;
-    if !progress.iter().enumerate().all(is_second) {
-        return Vec::new();
-    }
     let mut seconds = Vec::new();
     for (index, line) in progress.iter().enumerate() {
+        let late_s = line.at_s - begins - (index + 1) as f64;
+        if late_s.abs() >= 0.05 {
+            return Vec::new();
+        }
+
         seconds.push(Second {
             second: index as u32,
             kind: TRANSACTION.to_owned(),
@@ -172,16 +199,16 @@ impl FormatReader for PgbenchReader {
             return self.progress(line, rest);
         }
         if let Some(rest) = text.strip_prefix("pgbench (") {
-            let rest = rest.trim_start_matches("PostgreSQL) ");
-            let version: String = rest.split([')', ' ']).next().unwrap_or_default().to_owned();
+            let from_version = rest.trim_start_matches("PostgreSQL) ");
+            let version = from_version.split([')', ' ']).next().unwrap_or_default();
             self.facts.tool = Some(format!("pgbench {version}"));
             self.is_pgbench = true;
             return Ok(());
         }
         if text.starts_with("pgbench: error:") || text.starts_with("pgbench: fatal:") {
-            let text: String = text.chars().take(200).collect();
-            self.doubts.push(Doubt::at("import::errors", line.number, text.clone()));
-            self.failure.get_or_insert(text);
+            let message: String = text.chars().take(200).collect();
+            self.doubts.push(Doubt::at("import::errors", line.number, message.clone()));
+            self.failure.get_or_insert(message);
             self.is_pgbench = true;
             return Ok(());
         }
@@ -194,6 +221,7 @@ impl FormatReader for PgbenchReader {
         }
         self.facts.tool.get_or_insert_with(|| "pgbench".to_owned());
         self.facts.engine = Some("postgres".to_owned());
+
         let results = vec![self.outcome()?];
         Ok(FileContents {
             facts: self.facts,

@@ -28,6 +28,15 @@ struct Counts {
     response_ns_max: u64,
 }
 
+/// A part of the log, in microseconds since 1970.
+#[derive(Clone, Copy, Default)]
+struct Span {
+    /// The first start of a transaction.
+    begin_us: i64,
+    /// The last end of one.
+    end_us: i64,
+}
+
 /// Reads a log of transactions.
 #[derive(Default)]
 pub(crate) struct PgbenchLogReader {
@@ -37,8 +46,8 @@ pub(crate) struct PgbenchLogReader {
     response: BTreeMap<u64, u64>,
     has_lag: bool,
     skipped: u64,
-    /// The first start and the last end in microseconds since 1970.
-    span: Option<(i64, i64)>,
+    /// From the first start to the last end.
+    span: Option<Span>,
     cut: Option<Refusal>,
     lines: u64,
     doubts: Vec<Doubt>,
@@ -59,18 +68,9 @@ impl PgbenchLogReader {
             return Err(Refusal::at(number, format!("the client has the number {client}")));
         }
         count(words[1], "the number of the transaction", number)?;
-        let epoch_s = count(words[4], "the time", number)? as i64;
-        let epoch_us = count(words[5], "the microseconds", number)? as i64;
-        if !EPOCH.contains(&epoch_s) || epoch_us >= 1_000_000 {
-            let text = format!("`{} {}` is not a time", words[4], words[5]);
-            return Err(Refusal::at(number, text));
-        }
-        let first = self.seconds.keys().next().map_or(epoch_s, |(second, _)| *second);
-        if (epoch_s - first).abs() > SECONDS_MAX {
-            return Err(Refusal::at(number, "the log is longer than 60 days"));
-        }
 
-        let second = self.seconds.entry((epoch_s, client as u32)).or_default();
+        let end_us = self.end_us(words, number)?;
+        let second = self.seconds.entry((end_us / 1_000_000, client as u32)).or_default();
         if words[2] == "skipped" {
             self.skipped += 1;
             return Ok(());
@@ -101,11 +101,38 @@ impl PgbenchLogReader {
         *self.service.entry(bucket(service_us)).or_default() += 1;
         *self.response.entry(bucket(response_us)).or_default() += 1;
 
-        let end = epoch_s * 1_000_000 + epoch_us;
-        let begin = end.saturating_sub(i64::try_from(response_us).unwrap_or(i64::MAX)).max(0);
-        let (known_begin, known_end) = self.span.unwrap_or((begin, end));
-        self.span = Some((known_begin.min(begin), known_end.max(end)));
+        // Transactions of several clients overlap: the first line may not have the first start.
+        let time_us = i64::try_from(response_us).unwrap_or(i64::MAX);
+        let begin_us = end_us.saturating_sub(time_us).max(0);
+        let span = self.span.unwrap_or(Span { begin_us, end_us });
+        self.span =
+            Some(Span { begin_us: span.begin_us.min(begin_us), end_us: span.end_us.max(end_us) });
         Ok(())
+    }
+
+    /// Returns the end of a transaction in microseconds since 1970.
+    fn end_us(&self, words: &[&str], line: u64) -> Result<i64, Refusal> {
+        let epoch_s = count(words[4], "the time", line)? as i64;
+        let part_us = count(words[5], "the microseconds", line)? as i64;
+        if !EPOCH.contains(&epoch_s) || part_us >= 1_000_000 {
+            let text = format!("`{} {}` is not a time", words[4], words[5]);
+            return Err(Refusal::at(line, text));
+        }
+
+        let first_s = self.seconds.keys().next().map_or(epoch_s, |(second, _)| *second);
+        if (epoch_s - first_s).abs() > SECONDS_MAX {
+            return Err(Refusal::at(line, "the log is longer than 60 days"));
+        }
+        Ok(epoch_s * 1_000_000 + part_us)
+    }
+}
+
+/// Returns the facts of a log. It names neither tool nor engine, but only pgbench writes such logs.
+fn facts_of_log() -> Facts {
+    Facts {
+        tool: Some("pgbench".to_owned()),
+        engine: Some("postgres".to_owned()),
+        ..Facts::default()
     }
 }
 
@@ -138,10 +165,11 @@ impl FormatReader for PgbenchLogReader {
 
         let mut outcome = StepResult::of(StepKind::Query, TRANSACTION, OpRole::Unknown);
         outcome.is_part = true;
-        let (begin, end) = self.span.unwrap_or((0, 0));
-        outcome.elapsed_ns = u64::try_from(end - begin).unwrap_or(0).saturating_mul(1000);
-        outcome.begins_unix_s = Some(begin.div_euclid(1_000_000));
-        let first = outcome.begins_unix_s.unwrap_or(0);
+        let span = self.span.unwrap_or_default();
+        let elapsed_us = u64::try_from(span.end_us - span.begin_us).unwrap_or(0);
+        outcome.elapsed_ns = elapsed_us.saturating_mul(1000);
+        let first_s = span.begin_us.div_euclid(1_000_000);
+        outcome.begins_unix_s = Some(first_s);
 
         let mut failed: u64 = 0;
         let mut retried: u64 = 0;
@@ -150,7 +178,7 @@ impl FormatReader for PgbenchLogReader {
             retried = retried.saturating_add(counts.retried);
             outcome.count_ok(TRANSACTION, OpRole::Unknown, counts.ok, 0);
             outcome.seconds.push(Second {
-                second: u32::try_from(second - first).unwrap_or(0),
+                second: u32::try_from(second - first_s).unwrap_or(0),
                 client: *client,
                 kind: TRANSACTION.to_owned(),
                 ok: counts.ok,
@@ -172,13 +200,9 @@ impl FormatReader for PgbenchLogReader {
         if self.has_lag {
             outcome.distributions.insert(format!("{TRANSACTION}.response"), self.response);
         }
-        let facts = Facts {
-            tool: Some("pgbench".to_owned()),
-            engine: Some("postgres".to_owned()),
-            ..Facts::default()
-        };
+
         Ok(FileContents {
-            facts,
+            facts: facts_of_log(),
             results: vec![outcome],
             doubts: self.doubts,
             ..FileContents::default()
@@ -226,10 +250,12 @@ impl FormatReader for PgbenchAggregateReader {
                 format!("`{}` is not a time after the first", words[0]),
             ));
         }
+
         let transactions = count(words[1], "the transactions", number)?;
         let sum_us = measure(words[2], "the sum of times", number)?;
         let shortest_us = measure(words[4], "the shortest time", number)?;
         let longest_us = measure(words[5], "the longest time", number)?;
+
         if transactions > 0 {
             let mean = sum_us / transactions as f64;
             if mean + 1.0 < shortest_us || mean > longest_us + 1.0 {
@@ -238,6 +264,7 @@ impl FormatReader for PgbenchAggregateReader {
                 self.doubts.push(Doubt::at("import::swapped", number, text));
             }
         }
+
         self.intervals.push(Interval { start_s, transactions, sum_us, longest_us });
         Ok(())
     }
@@ -246,6 +273,8 @@ impl FormatReader for PgbenchAggregateReader {
         let Some(first) = self.intervals.first().map(|first| first.start_s) else {
             return Err(self.cut.take().unwrap_or_else(|| Refusal::of_file("it has no interval")));
         };
+
+        // The log does not say how long its intervals are.
         let gaps = self.intervals.windows(2).map(|pair| pair[1].start_s - pair[0].start_s);
         let interval_s = gaps.filter(|gap| *gap > 0).min().unwrap_or(1);
 
@@ -273,18 +302,15 @@ impl FormatReader for PgbenchAggregateReader {
                 });
             }
         }
+
         outcome.count_ok(TRANSACTION, OpRole::Unknown, transactions, 0);
         if transactions > 0 {
             outcome.set_time_us(TRANSACTION, "mean", sum_us / transactions as f64);
             outcome.set_time_us(TRANSACTION, "max", longest_us);
         }
-        let facts = Facts {
-            tool: Some("pgbench".to_owned()),
-            engine: Some("postgres".to_owned()),
-            ..Facts::default()
-        };
+
         Ok(FileContents {
-            facts,
+            facts: facts_of_log(),
             results: vec![outcome],
             doubts: self.doubts,
             ..FileContents::default()

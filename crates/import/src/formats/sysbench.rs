@@ -185,6 +185,7 @@ impl SysbenchReader {
         let Some(printed) = counted.per_second.filter(|_| seconds > 0.0) else {
             return;
         };
+
         let rate = counted.count as f64 / seconds;
         // Rates have two decimals.
         let is_near = |a: f64, b: f64| (a - b).abs() <= RATE_ERROR_MAX * b + 0.006;
@@ -222,19 +223,14 @@ impl SysbenchReader {
         // Values have two decimals, and a percentile is the upper end of its bucket.
         let low = least * 0.97 - 0.01;
         let high = most * 1.03 + 0.02;
-        let is_odd = |name: &String, value: f64| name != "sum" && !(low..=high).contains(&value);
-        let odd: Vec<(String, u64)> = self
-            .times_ms
-            .iter()
-            .filter(|(name, (value, _))| is_odd(name, *value))
-            .map(|(name, (_, line))| (name.clone(), *line))
-            .collect();
-
-        for (name, line) in odd {
-            let text = format!("`{name}` is outside of `min` and `max`, and is left out");
-            self.doubts.push(Doubt::at("import::swapped", line, text));
-            self.times_ms.remove(&name);
-        }
+        self.times_ms.retain(|name, (value, line)| {
+            let is_odd = name != "sum" && !(low..=high).contains(value);
+            if is_odd {
+                let text = format!("`{name}` is outside of `min` and `max`, and is left out");
+                self.doubts.push(Doubt::at("import::swapped", *line, text));
+            }
+            !is_odd
+        });
     }
 }
 
@@ -298,6 +294,7 @@ impl FormatReader for SysbenchReader {
         if !self.is_sysbench && self.summary.is_none() {
             return Err(Refusal::of_file("it has no output of sysbench"));
         }
+
         self.facts.rows = self.table_size.map(|size| size.saturating_mul(self.tables.unwrap_or(1)));
         self.facts.table_rows = self.table_size;
         self.facts.tool.get_or_insert_with(|| "sysbench".to_owned());
@@ -352,6 +349,7 @@ impl SysbenchReader {
             let counted = Counted { count: events.count, per_second: Some(rate), line };
             self.check_rate("events", counted, seconds);
         }
+
         outcome.printed_rate = self.queries.and_then(|queries| queries.per_second);
         if let Some(queries) = self.queries.filter(|_| events.count > 0) {
             outcome.queries_per_event = Some(queries.count as f64 / events.count as f64);

@@ -31,6 +31,29 @@ impl Columns {
             steal: optional("st"),
         })
     }
+
+    /// Returns the shares of processors that do not idle.
+    fn cpu(&self, words: &[&str], line: u64) -> Result<CpuShares, Refusal> {
+        Ok(CpuShares {
+            user: share(words[self.user], "us", line)?,
+            system: share(words[self.system], "sy", line)?,
+            iowait: optional_share(words, self.iowait, "wa", line)?,
+            steal: optional_share(words, self.steal, "st", line)?,
+        })
+    }
+}
+
+/// Returns the share in a column that some versions lack; 0 without it.
+fn optional_share(
+    words: &[&str],
+    column: Option<usize>,
+    what: &str,
+    line: u64,
+) -> Result<f64, Refusal> {
+    match column {
+        Some(column) => share(words[column], what, line),
+        None => Ok(0.0),
+    }
 }
 
 /// Reads `vmstat`.
@@ -62,30 +85,41 @@ impl VmstatReader {
         }
     }
 
+    /// Reads a header, which scripts of the author repeat.
+    fn header(&mut self, columns: Columns, line: u64) -> Result<(), Refusal> {
+        // The author's scripts take each row but the first for a sample of zeros.
+        self.host.published.count += u64::from(self.header_rows > 0);
+        self.header_rows += 1;
+
+        if let Some(former) = &self.columns {
+            let is_same = columns.switches == former.switches
+                && columns.user == former.user
+                && columns.system == former.system;
+            if !is_same {
+                return Err(Refusal::at(line, "the columns change within the file"));
+            }
+        }
+        self.columns = Some(columns);
+        Ok(())
+    }
+
     fn sample(&mut self, line: &Line<'_>, words: &[&str]) -> Result<(), Refusal> {
         let Some(columns) = &self.columns else {
             return Err(Refusal::at(line.number, "a line of vmstat comes before its header"));
         };
+
+        // The end of the file may cut its last line; `cut` is an error once another line follows.
         if words.len() < columns.count {
             let text = format!("a line of vmstat has {} of {} columns", words.len(), columns.count);
             self.cut = Some(Refusal::at(line.number, text));
             return Ok(());
         }
 
-        let value = |column: usize, what: &str| share(words[column], what, line.number);
-        let optional = |column: Option<usize>, what: &str| match column {
-            Some(column) => value(column, what),
-            None => Ok(0.0),
-        };
         let switches = measure(words[columns.switches], "cs", line.number)?;
-        let cpu = CpuShares {
-            user: value(columns.user, "us")?,
-            system: value(columns.system, "sy")?,
-            iowait: optional(columns.iowait, "wa")?,
-            steal: optional(columns.steal, "st")?,
-        };
-        let idle = value(columns.idle, "id")?;
+        let cpu = columns.cpu(words, line.number)?;
+        let idle = share(words[columns.idle], "id", line.number)?;
 
+        // What the author publishes includes the mean since boot.
         self.host.published.add_vmstat(switches, cpu.user + cpu.system);
         let is_first = self.first.is_none();
         if is_first {
@@ -95,17 +129,19 @@ impl VmstatReader {
             return Ok(());
         }
 
+        // Shares in the wrong columns show in their sum.
+        let mut sample = HostSample { switches: Some(switches), cpu: Some(cpu), disk: None };
         let sum = cpu.user + cpu.system + cpu.iowait + cpu.steal + idle;
-        let is_share = sum <= SHARES_MAX;
-        if !is_share {
+        if sum > SHARES_MAX {
+            sample.cpu = None;
             self.doubts.push(Doubt::at(
                 "import::swapped",
                 line.number,
                 format!("shares of processors add up to {sum}%, so they are left out"),
             ));
         }
-        let cpu = is_share.then_some(cpu);
-        self.host.samples.push(HostSample { switches: Some(switches), cpu, disk: None });
+
+        self.host.samples.push(sample);
         Ok(())
     }
 }
@@ -117,32 +153,21 @@ impl FormatReader for VmstatReader {
         }
 
         let words = line.words();
-        let is_number = |word: &&str| word.starts_with(|letter: char| letter.is_ascii_digit());
-        if words.first().is_some_and(|word| word.starts_with("procs")) {
+        let Some(first_word) = words.first() else {
+            return Ok(());
+        };
+
+        // This line names groups of columns; the next one names the columns.
+        if first_word.starts_with("procs") {
             return Ok(());
         }
-
         if let Some(columns) = Columns::of(&words) {
-            // The author's scripts take each row but the first for a sample of zeros.
-            self.host.published.count += u64::from(self.header_rows > 0);
-            self.header_rows += 1;
-            let names = |columns: &Columns| [columns.switches, columns.user, columns.system];
-            let is_same = self.columns.as_ref().is_none_or(|old| names(old) == names(&columns));
-            if !is_same {
-                return Err(Refusal::at(line.number, "the columns change within the file"));
-            }
-            self.columns = Some(columns);
-            return Ok(());
+            return self.header(columns, line.number);
         }
-
-        match words.first() {
-            Some(first) if is_number(first) => self.sample(line, &words),
-            None => Ok(()),
-            Some(first) => {
-                let text = format!("`{first}` begins no line of vmstat");
-                Err(Refusal::at(line.number, text))
-            }
+        if first_word.starts_with(|letter: char| letter.is_ascii_digit()) {
+            return self.sample(line, &words);
         }
+        Err(Refusal::at(line.number, format!("`{first_word}` begins no line of vmstat")))
     }
 
     fn end(mut self: Box<Self>) -> Result<FileContents, Refusal> {

@@ -93,6 +93,7 @@ impl Published {
                 tables.different.len(),
                 tables.without_files
             );
+
             for (quirk, count) in &tables.explained {
                 let _ = writeln!(text, "  {count} explained: {quirk}");
             }
@@ -100,6 +101,7 @@ impl Published {
                 let _ = writeln!(text, "  different: {cell}");
             }
         }
+
         let [equal, explained, different] = self.counts();
         let without: usize = self.tables.iter().map(|tables| tables.without_files).sum();
         let _ = writeln!(

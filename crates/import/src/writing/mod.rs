@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use record::{
-    Build, Cell, CellRef, Host, ImportedRun, Plan, RecordError, Run, RunDir, ServerHost, Status,
-    StepNotApplicable, Target, Warning, WorkloadSteps,
+    Build, Cell, CellKey, CellRef, Host, ImportedRun, Plan, RecordError, Run, RunDir, ServerHost,
+    Status, StepNotApplicable, Target, Warning, WorkloadSteps,
 };
 
 use crate::assembly::{CellPlace, FoundStep, StepKey, Understood, plain_name};
@@ -299,8 +299,9 @@ impl RunWriter<'_> {
     }
 
     fn host(&self) -> Host {
-        let facts = self.campaign.host.iter();
-        let facts = facts.map(|(name, value)| (name.clone(), value.clone()));
+        let named = self.campaign.host.iter();
+        let facts = named.map(|(name, value)| (name.clone(), value.clone()));
+
         let of_tool = self.steps.iter().find_map(|step| step.found.facts.cpus);
         let sampled = self.steps.iter().find_map(|step| step.found.facts.sampled_cpus);
         let cpus = self.campaign.cpus.or(of_tool).or(sampled);
@@ -367,24 +368,20 @@ impl RunWriter<'_> {
         reference: &CellRef,
     ) -> Result<usize, WriteError> {
         let key = &reference.key;
-        let is_here = |step: &&PlacedStep<'_>| {
-            let CellPlace { target, variant, clients, repeat, .. } = &step.key.cell;
-            *target == key.target
-                && *variant == key.variant
-                && *clients == key.clients
-                && *repeat == key.repeat
-        };
-        let here: Vec<&PlacedStep<'_>> = self.steps.iter().filter(is_here).collect();
+        let steps = self.steps_of(key);
+
+        // Steps have the same numbers in all cells of a variant, also in those that lack some.
         let names = self.step_names(key.variant.as_deref());
-        let step_of = |name: &String| here.iter().find(|step| step.key.step == *name);
+        let mut not_applicable = Vec::new();
+        for name in &names {
+            if steps.iter().all(|step| step.key.step != *name) {
+                let why = NO_FILE.to_owned();
+                not_applicable.push(StepNotApplicable { step: name.clone(), why });
+            }
+        }
 
-        let missing = names.iter().filter(|name| step_of(name).is_none());
-        let not_applicable = missing
-            .map(|name| StepNotApplicable { step: name.clone(), why: NO_FILE.to_owned() })
-            .collect();
-
-        let target = run.targets.iter().find(|target| target.name == key.target);
-        let target = target.cloned().unwrap_or_default();
+        let known = run.targets.iter().find(|target| target.name == key.target);
+        let target = known.cloned().unwrap_or_default();
         let cell = Cell {
             key: key.clone(),
             build: target.build,
@@ -403,7 +400,7 @@ impl RunWriter<'_> {
         let cell_directory = directory.begin_cell(reference)?;
         cell_directory.write(&cell)?;
         for (number, name) in (1..).zip(&names) {
-            if let Some(step) = step_of(name) {
+            if let Some(step) = steps.iter().find(|step| step.key.step == *name) {
                 step::write(&cell_directory, number, step, self.campaign, run)?;
             }
         }
@@ -411,7 +408,23 @@ impl RunWriter<'_> {
         let ended_unix_ns = Some(run.started_unix_ns);
         cell_directory.write(&Cell { status: Status::Complete, ended_unix_ns, ..cell })?;
         directory.end_cell(reference)?;
-        Ok(here.len())
+        Ok(steps.len())
+    }
+
+    /// Returns the steps of a cell.
+    fn steps_of(&self, key: &CellKey) -> Vec<&PlacedStep<'_>> {
+        let mut steps = Vec::new();
+        for step in &self.steps {
+            let CellPlace { target, variant, clients, repeat, .. } = &step.key.cell;
+            let is_of_cell = *target == key.target
+                && *variant == key.variant
+                && *clients == key.clients
+                && *repeat == key.repeat;
+            if is_of_cell {
+                steps.push(step);
+            }
+        }
+        steps
     }
 }
 
