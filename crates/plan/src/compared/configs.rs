@@ -303,8 +303,10 @@ fn extend(cx: &mut Context<'_>, written: Vec<WrittenConfig>) -> Vec<DeclaredConf
         }
     }
 
-    let merged = merged.into_iter().flatten().zip(written).enumerate();
-    merged
+    let all_merged = merged.into_iter().flatten();
+    all_merged
+        .zip(written)
+        .enumerate()
         .map(|(index, (config, written))| DeclaredConfig {
             config,
             place: written.place,

@@ -81,9 +81,9 @@ fn report_duplicate(cx: &mut Context<'_>, text: &str, span: Span) {
 
     // The nearest line above that starts in the same way is good enough for a label.
     let before = format!("\n{}", &text[..start]);
-    let first = before.rfind(&format!("\n{}", &line[..end]));
-    let first = first.map_or(Place::Nowhere, |first| {
-        let at = first + span.start - start;
+    let found = before.rfind(&format!("\n{}", &line[..end]));
+    let first = found.map_or(Place::Nowhere, |line_start| {
+        let at = line_start + span.start - start;
         Place::File((at..at + key.len()).into())
     });
 

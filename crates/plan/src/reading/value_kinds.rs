@@ -51,9 +51,9 @@ impl ValueKind for IpAddress {
         const HELP: &str =
             "write one address of this host, such as `\"10.0.0.5\"` or `\"fd00::5\"`";
         let text = cx.text(name, node, "a string with an IP address", HELP)?;
-        let address = text.parse().ok();
+        let parsed: Option<IpAddr> = text.parse().ok();
         // Clients cannot connect to all addresses.
-        let address = address.filter(|address: &IpAddr| !address.is_unspecified());
+        let address = parsed.filter(|address| !address.is_unspecified());
         if address.is_none() {
             let message = format!("{} is not one IP address: {}", code(name), code(text));
             cx.error("plan::bad-address", node.place, message)

@@ -303,36 +303,41 @@ impl Workload {
     /// Returns the steps whose rate is a share of the highest one, by their names.
     pub fn shares_of_max(&self) -> Vec<(&str, &ShareOfMax)> {
         let mut shares = Vec::new();
+        for (step, rate) in self.test_rates() {
+            if let TestRate::OfMax(share) = rate {
+                shares.push((step, share.as_ref()));
+            }
+        }
+        shares
+    }
+
+    /// Returns the rates of tests, by the names of their steps.
+    fn test_rates(&self) -> Vec<(&str, &TestRate)> {
+        let mut rates = Vec::new();
         match self {
             Self::Sysbench(sysbench) => {
                 for step in &sysbench.steps {
-                    if let SysbenchStepKind::Run { rate: Some(TestRate::OfMax(share)), .. } =
-                        &step.kind
-                    {
-                        shares.push((step.name.as_str(), share.as_ref()));
+                    if let SysbenchStepKind::Run { rate: Some(rate), .. } = &step.kind {
+                        rates.push((step.name.as_str(), rate));
                     }
                 }
             }
             Self::Transactions(transactions) => {
                 for step in &transactions.steps {
-                    if let TransactionsStepKind::Run {
-                        rate: Some(TestRate::OfMax(share)), ..
-                    } = &step.kind
-                    {
-                        shares.push((step.name.as_str(), share.as_ref()));
+                    if let TransactionsStepKind::Run { rate: Some(rate), .. } = &step.kind {
+                        rates.push((step.name.as_str(), rate));
                     }
                 }
             }
             Self::Kv(kv) => {
                 for step in &kv.steps {
-                    if let Some(TestRate::OfMax(share)) = &step.rate {
-                        shares.push((step.name.as_str(), share.as_ref()));
-                    }
+                    rates.extend(step.rate.iter().map(|rate| (step.name.as_str(), rate)));
                 }
             }
+            // Its rates are never shares of the highest one.
             Self::Insert(_) => {}
         }
-        shares
+        rates
     }
 
     /// Returns the workload with `None` in the place of each rate that is a share of the highest one:

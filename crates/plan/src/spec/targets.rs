@@ -147,24 +147,24 @@ impl Config {
     /// `load.`. `tls`, `durability`, `transactions`, the options for replicas, and [`Self::surroundings`] are
     /// assay's own.
     pub fn declared(&self) -> Vec<(String, String)> {
-        let with_prefix = |(name, value): &(String, String)| {
-            let name = name.strip_prefix(TABLE_OPTION).unwrap_or(name);
-            (format!("{LOAD_OPTION}{name}"), value.clone())
-        };
+        let mut declared = self.set.clone();
+        if self.tls {
+            declared.push(("tls".to_owned(), "on".to_owned()));
+        }
+        if self.durability != Durability::Process {
+            declared.push(("durability".to_owned(), self.durability.name().to_owned()));
+        }
+        if self.transactions != TransactionKind::Pessimistic {
+            declared.push(("transactions".to_owned(), self.transactions.name().to_owned()));
+        }
+        declared.extend(self.replica_options());
+        declared.extend(self.surroundings());
 
-        let of_load = self.load.iter().map(with_prefix);
-        let tls = self.tls.then(|| ("tls".to_owned(), "on".to_owned()));
-        let is_usual = self.durability == Durability::Process;
-        let durability =
-            (!is_usual).then(|| ("durability".to_owned(), self.durability.name().to_owned()));
-
-        let is_usual = self.transactions == TransactionKind::Pessimistic;
-        let transactions =
-            (!is_usual).then(|| ("transactions".to_owned(), self.transactions.name().to_owned()));
-
-        let own = tls.into_iter().chain(durability).chain(transactions);
-        let own = own.chain(self.replica_options()).chain(self.surroundings());
-        self.set.iter().cloned().chain(own).chain(of_load).collect()
+        for (name, value) in &self.load {
+            let plain_name = name.strip_prefix(TABLE_OPTION).unwrap_or(name);
+            declared.push((format!("{LOAD_OPTION}{plain_name}"), value.clone()));
+        }
+        declared
     }
 
     /// Returns those of the [declared](Self::declared) options that may shape a database.
@@ -182,8 +182,8 @@ impl Config {
     /// Returns how its databases are made and the environment of its server, as options that no
     /// engine reports. The names of environment variables begin with `env.`.
     pub fn surroundings(&self) -> Vec<(String, String)> {
-        let creation = self.creation.declared().into_iter();
-        let creation = creation.map(|(name, value)| (name.to_owned(), value));
+        let of_creation = self.creation.declared().into_iter();
+        let creation = of_creation.map(|(name, value)| (name.to_owned(), value));
         let env = self.env.iter().map(|(name, value)| (format!("{ENV}.{name}"), value.clone()));
         creation.chain(env).collect()
     }
@@ -220,22 +220,28 @@ impl Config {
             return Vec::new();
         }
 
-        let limits = self.replica_limits.declared().into_iter();
-        let limits = limits.map(|(name, value)| (name.to_owned(), value));
-        let options = self.replica_set.iter().cloned().chain(limits);
-        let options = options.filter(|_| self.replicas > 0);
-        let options = options.map(|(name, value)| (format!("replica.{name}"), value));
+        let mut options = Vec::new();
+        if self.replicas > 0 {
+            options.push(("replicas".to_owned(), self.replicas.to_string()));
+        }
+        if self.logical_replication {
+            options.push(("replication".to_owned(), "logical".to_owned()));
+        }
+        if self.reads_replicas {
+            options.push(("reads".to_owned(), "replica".to_owned()));
+        }
 
-        let count = self.replicas.to_string();
-        let chosen = [
-            (self.replicas > 0, "replicas", count.as_str()),
-            (self.logical_replication, "replication", "logical"),
-            (self.reads_replicas, "reads", "replica"),
-        ];
-
-        let chosen = chosen.into_iter().filter(|(is_chosen, ..)| *is_chosen);
-        let chosen = chosen.map(|(_, name, value)| (name.to_owned(), value.to_owned()));
-        chosen.chain(options).collect()
+        // The other options are those of replicas that Assay starts.
+        if self.replicas == 0 {
+            return options;
+        }
+        for (name, value) in &self.replica_set {
+            options.push((format!("replica.{name}"), value.clone()));
+        }
+        for (name, value) in self.replica_limits.declared() {
+            options.push((format!("replica.{name}"), value));
+        }
+        options
     }
 }
 

@@ -287,11 +287,12 @@ fn option_factors(cx: &mut Context<'_>, factors: &mut Section, engine: Engine) -
 
             cx.resolve(full, kind.show(&values), node.place);
 
-            let levels = values.into_iter().map(|(value, _)| Level {
-                name: value.text.clone(),
-                change: if key == SET { Change::Set(value.text) } else { Change::Env(value.text) },
-            });
-            let levels = levels.collect();
+            let mut levels = Vec::new();
+            for (value, _) in values {
+                let text = value.text.clone();
+                let change = if key == SET { Change::Set(text) } else { Change::Env(text) };
+                levels.push(Level { name: value.text, change });
+            }
             all.push(Factor { name, place, levels });
         }
     }

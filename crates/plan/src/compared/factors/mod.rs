@@ -128,9 +128,10 @@ fn rows(
 
     let mut folded = if keys.folds { design.folded() } else { Vec::new() };
     folded.retain(|levels| !keys.exclusions.iter().any(|exclusion| exclusion.forbids(levels)));
-    let folded = folded.into_iter().map(|levels| Row { levels, is_folded: true });
-    let own = design.targets.into_iter().map(|levels| Row { levels, is_folded: false });
-    Some(own.chain(folded).collect())
+
+    let own_rows = design.targets.into_iter().map(|levels| Row { levels, is_folded: false });
+    let folded_rows = folded.into_iter().map(|levels| Row { levels, is_folded: true });
+    Some(own_rows.chain(folded_rows).collect())
 }
 
 fn report_no_design(cx: &mut Context<'_>, place: Place, error: DesignError) {

@@ -190,10 +190,9 @@ impl Effect {
     /// Derives the effect from a statement's text.
     pub(crate) fn of(sql: &str) -> Self {
         // Text within quotes is no keyword.
-        let sql = sql.split('\'').step_by(2).collect::<Vec<_>>().join(" ");
-        let words = sql.split(|letter: char| !letter.is_ascii_alphanumeric());
-        let words = words.filter(|word| !word.is_empty());
-        let mut words = words.map(str::to_ascii_lowercase);
+        let unquoted = sql.split('\'').step_by(2).collect::<Vec<_>>().join(" ");
+        let parts = unquoted.split(|letter: char| !letter.is_ascii_alphanumeric());
+        let mut words = parts.filter(|word| !word.is_empty()).map(str::to_ascii_lowercase);
 
         let first = words.next().unwrap_or_default();
         let mut has = |others: &[&str]| words.any(|word| others.contains(&word.as_str()));

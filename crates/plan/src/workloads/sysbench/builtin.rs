@@ -37,9 +37,8 @@ impl Builtin {
         }
 
         for Entry { key, node, .. } in cx.table(section, "order").entries {
-            let steps = ListOf(Line, "a list of steps").read(cx, &key, &node);
-            let steps = steps.into_iter().flatten().map(|(step, _)| step);
-
+            let with_places = ListOf(Line, "a list of steps").read(cx, &key, &node);
+            let steps = with_places.into_iter().flatten().map(|(step, _)| step);
             orders.push((key, steps.collect()));
         }
 

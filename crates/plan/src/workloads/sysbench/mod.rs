@@ -432,10 +432,10 @@ fn arguments(
     let mut values = Vec::new();
     let mut place = Place::Nowhere;
     for (index, argument) in test.arguments.iter().enumerate() {
-        let named = named.filter(|(at, _)| *at == index);
-        let default = named.map_or(argument.value, |(_, value)| value);
+        let by_name = named.filter(|(at, _)| *at == index);
+        let default = by_name.map_or(argument.value, |(_, value)| value);
         let field = cx.field(section, &argument.name, &Whole, default);
-        if named.is_some_and(|(_, named)| field.trusted && field.value != named) {
+        if by_name.is_some_and(|(_, value)| field.trusted && field.value != value) {
             let message = format!(
                 "{} is {}, but the step's name says {default}",
                 code(&section.name_of(&argument.name)),
@@ -445,6 +445,7 @@ fn arguments(
                 .label("conflicts with the step's name")
                 .help("remove it, or rename the step, with a suffix of your own");
         }
+
         place = place.or(field.place);
         values.push(field.value);
     }

@@ -245,11 +245,11 @@ impl Reader<'_, '_> {
     fn sql(&mut self, section: &mut Section, key: &str) -> Option<Sql> {
         let path = section.name_of(key);
         let Entry { key_place, node, .. } = section.take(key)?;
-        let Some(text) = self.cx.text(&path, &node, "a string", "") else {
+        let Some(written) = self.cx.text(&path, &node, "a string", "") else {
             return Some(Sql { text: None, key_place, node });
         };
 
-        let text = text.trim().to_owned();
+        let text = written.trim().to_owned();
         // SQL may have several lines.
         let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
         let error = if text.is_empty() {

@@ -3,7 +3,7 @@
 use words::Engine;
 
 use super::bounded::Bounded;
-use super::parser::{Draws, Fault, Parser, Symbol, fault};
+use super::parser::{Draws, Fault, Parser, Scope, Symbol, fault};
 use crate::spec::transactions::{Action, List, Number, ScriptStatement, Taken, Transaction};
 use crate::text::wording::{choices, code};
 
@@ -26,16 +26,7 @@ impl Parser<'_> {
         let name = self.name("the name of a transaction")?.to_owned();
         let is_autocommitted = self.take("autocommit");
 
-        // The first integer is the client's number.
-        self.scope.named = globals.to_vec();
-        (self.scope.integers, self.scope.texts) = (1, 0);
-        self.scope.changeable.clear();
-        self.scope.numbered_tables.clear();
-        self.scope.homes.clear();
-        self.scope.is_table = false;
-        let client = Bounded::variable(0, (0, i64::from(clients.max(1)) - 1));
-        self.scope.named.push(("client".to_owned(), Symbol::Number(client)));
-        self.scope.draws = Draws::Allowed;
+        self.begin_scope(globals, clients);
 
         self.expect("{")?;
         let mut input = Vec::new();
@@ -67,6 +58,16 @@ impl Parser<'_> {
         };
         refuse_partial_commits(&transaction, span)?;
         Ok(transaction)
+    }
+
+    /// Forgets the scope of the last transaction. `globals` are the names that all values may use.
+    fn begin_scope(&mut self, globals: &[(String, Symbol)], clients: u32) {
+        let client = Bounded::variable(0, (0, i64::from(clients.max(1)) - 1));
+        let mut named = globals.to_vec();
+        named.push(("client".to_owned(), Symbol::Number(client)));
+
+        // The first integer is the client's number.
+        self.scope = Scope { named, integers: 1, ..Scope::default() };
     }
 
     /// Takes a block in braces, whose names end with it.

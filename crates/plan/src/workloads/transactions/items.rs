@@ -28,9 +28,12 @@ pub(super) struct Sizes {
 
 /// Reads a script.
 pub(super) fn script(text: &str, sizes: Sizes) -> Result<Script, Fault> {
-    let constant = |name: &str, value| (name.to_owned(), Symbol::Number(Bounded::constant(value)));
-    let globals =
-        [constant("scale", sizes.scale), constant("clients", sizes.clients.max(1).into())];
+    let scale = Bounded::constant(sizes.scale);
+    let clients = Bounded::constant(sizes.clients.max(1).into());
+    let globals = [
+        ("scale".to_owned(), Symbol::Number(scale)),
+        ("clients".to_owned(), Symbol::Number(clients)),
+    ];
 
     let mut parser = Parser::new(text);
     let mut script = Script::default();
@@ -73,11 +76,12 @@ pub(super) fn script(text: &str, sizes: Sizes) -> Result<Script, Fault> {
     }
 
     add_tests_of_transactions(&mut script);
-    let is_empty = script.transactions.is_empty() || script.tables.is_empty();
-    if is_empty {
+
+    if script.transactions.is_empty() || script.tables.is_empty() {
         let what = "a script needs a table and a transaction";
         return Err(fault("plan::bad-script", 0..text.len().min(1), what, "nothing to measure"));
     }
+
     Ok(script)
 }
 

@@ -416,6 +416,7 @@ impl<'a> Parser<'a> {
         Ok(result)
     }
 
+    /// Takes what is between the parentheses of a function of integers.
     fn arguments(&mut self, name: &str) -> Result<Bounded, Fault> {
         if name == "if" {
             let condition = self.number()?;
@@ -425,6 +426,7 @@ impl<'a> Parser<'a> {
             let second = self.number()?;
             return Ok(Bounded::choose(condition, first, second));
         }
+
         if name == "at" {
             if !self.scope.is_table {
                 return Err(self.unexpected("a table around `at`"));
@@ -433,23 +435,24 @@ impl<'a> Parser<'a> {
             self.expect(",")?;
             return Ok(Bounded::at(key, self.number()?));
         }
-        if name == "hash" {
-            return Ok(Bounded::hash(self.number()?));
+
+        match name {
+            "hash" => Ok(Bounded::hash(self.number()?)),
+            "next" | "newest" => self.row_number(name),
+            "home" | "homes" => self.home(name),
+            _ => self.draw(name),
         }
-        if ["next", "newest"].contains(&name) {
-            return self.row_number(name);
-        }
-        if ["home", "homes"].contains(&name) {
-            return self.home(name);
+    }
+
+    /// Takes the arguments of a function that draws a random number.
+    fn draw(&mut self, name: &str) -> Result<Bounded, Fault> {
+        // Of all draws, only `nurand` has an argument before the range.
+        let mut x = 0;
+        if name == "nurand" {
+            x = self.decimal("a power of two less 1", 1.0..=f64::from(u32::MAX))? as u32;
+            self.expect(",")?;
         }
 
-        let x = if name == "nurand" {
-            let x = self.decimal("a power of two less 1", 1.0..=f64::from(u32::MAX))? as u32;
-            self.expect(",")?;
-            x
-        } else {
-            0
-        };
         let least = self.number()?;
         self.expect(",")?;
         let most = self.number()?;

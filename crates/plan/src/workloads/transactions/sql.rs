@@ -30,36 +30,24 @@ impl Parser<'_> {
             };
             match next {
                 ';' => break,
-                '\'' | '"' => {
-                    let quoted = self.peek();
-                    if quoted.len() == 1 {
-                        let what = "a quote that is not closed";
-                        return Err(fault("plan::bad-sql", quoted, what, "opens here"));
-                    }
-                    fixed.push_str(&self.text[quoted.clone()]);
-                    self.at = quoted.end;
-                }
+                '\'' | '"' => fixed.push_str(self.quotation()?),
                 '-' if self.text[self.at..].starts_with("--") => {
                     let rest = &self.text[self.at..];
                     self.at += rest.find('\n').unwrap_or(rest.len());
                 }
-                '{' | '}' => {
-                    let doubled: String = [next, next].iter().collect();
-                    if self.text[self.at..].starts_with(&doubled) {
-                        fixed.push(next);
-                        self.at += 2;
-                    } else if next == '{' {
-                        pieces.push(SqlPiece::Fixed(std::mem::take(&mut fixed)));
-                        pieces.push(self.parameter()?);
-                    } else {
-                        let span = self.at..self.at + 1;
-                        return Err(fault(
-                            "plan::bad-sql",
-                            span,
-                            "a `}` without a `{`",
-                            "no `{` before it",
-                        ));
-                    }
+                // A doubled brace is one of the SQL.
+                '{' | '}' if self.text[self.at + 1..].starts_with(next) => {
+                    fixed.push(next);
+                    self.at += 2;
+                }
+                '{' => {
+                    pieces.push(SqlPiece::Fixed(std::mem::take(&mut fixed)));
+                    pieces.push(self.parameter()?);
+                }
+                '}' => {
+                    let span = self.at..self.at + 1;
+                    let what = "a `}` without a `{`";
+                    return Err(fault("plan::bad-sql", span, what, "no `{` before it"));
                 }
                 _ => {
                     push_collapsed(&mut fixed, next);
@@ -75,6 +63,18 @@ impl Parser<'_> {
             return Err(fault("plan::bad-sql", start..end + 1, "an empty statement", "no SQL"));
         }
         Ok(statement(pieces))
+    }
+
+    /// Takes a text or a name with the quotes around it.
+    fn quotation(&mut self) -> Result<&str, Fault> {
+        let quoted = self.peek();
+        if quoted.len() == 1 {
+            let what = "a quote that is not closed";
+            return Err(fault("plan::bad-sql", quoted, what, "opens here"));
+        }
+
+        self.at = quoted.end;
+        Ok(&self.text[quoted])
     }
 
     /// Takes a parameter in braces.

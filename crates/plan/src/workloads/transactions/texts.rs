@@ -41,6 +41,8 @@ impl Parser<'_> {
 
         self.at = span.end;
         self.expect("(")?;
+
+        // Of all functions of texts, only this one begins with a text.
         if name == "numbered" {
             let Some(prefix) = self.quoted('\'') else {
                 return Err(self.unexpected("a text in quotes"));
@@ -50,6 +52,7 @@ impl Parser<'_> {
             self.expect(")")?;
             return Ok(TextValue::Numbered(prefix, number.number));
         }
+
         let first = self.length(name)?;
         let value = match name {
             "either" => {

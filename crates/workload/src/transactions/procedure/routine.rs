@@ -167,13 +167,15 @@ impl Writer<'_> {
             }
             Action::Statement(statement) => self.statement(statement),
             Action::If { condition, then, otherwise } => {
-                let condition = self.language.condition(condition);
-                self.line(&format!("if {condition} then"));
+                let sql = self.language.condition(condition);
+                self.line(&format!("if {sql} then"));
                 self.nested(then);
+
                 if !otherwise.is_empty() {
                     self.line("else");
                     self.nested(otherwise);
                 }
+
                 self.line("end if;");
             }
             Action::ForEach { lists, body } => self.for_each(lists, body),
