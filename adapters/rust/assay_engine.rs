@@ -251,19 +251,24 @@ pub fn table<D: Database>() -> *const Table {
     const { &table_of::<D>() }
 }
 
-const fn table_of<D: Database>() -> Table {
-    let mut durabilities = 0;
+/// Returns the durabilities that a database offers, as the bits of one number.
+const fn durabilities<D: Database>() -> u32 {
+    let mut bits = 0;
     let mut at = 0;
     // Constants cannot iterate.
     while at < D::DURABILITIES.len() {
-        durabilities |= D::DURABILITIES[at] as u32;
+        bits |= D::DURABILITIES[at] as u32;
         at += 1;
     }
+    bits
+}
+
+const fn table_of<D: Database>() -> Table {
     Table {
         size: size_of::<Table>(),
         name: D::NAME.as_ptr(),
         version: D::VERSION.as_ptr(),
-        durabilities,
+        durabilities: durabilities::<D>(),
         features: ATOMIC_BATCHES | REVERSE_SCANS,
         writers_max: 0,
         open: open::<D>,

@@ -111,8 +111,8 @@ pub(crate) fn load_text(series: &SeriesHistory) -> String {
 
 /// Returns the name of a load: `c8`, or `cached c8`.
 pub(crate) fn load_of(variant: Option<&str>, clients: u32) -> String {
-    let variant = variant.map_or(String::new(), |name| format!("{name} "));
-    format!("{variant}c{clients}")
+    let prefix = variant.map_or(String::new(), |name| format!("{name} "));
+    format!("{prefix}c{clients}")
 }
 
 /// Returns the plan of a series, with the number of its work if the plan had others.

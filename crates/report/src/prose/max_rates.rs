@@ -13,8 +13,8 @@ pub fn max_rate_sentence(rate: &MaxRate) -> String {
         (Some(only), 1) => format!("the highest rate of {}", only.target),
         (Some(slowest), _) => {
             let variant = slowest.variant.as_ref();
-            let variant = variant.map_or(String::new(), |variant| format!(" with {variant}"));
-            format!("the highest rate of {}{variant}, the slowest target", slowest.target)
+            let with_variant = variant.map_or(String::new(), |variant| format!(" with {variant}"));
+            format!("the highest rate of {}{with_variant}, the slowest target", slowest.target)
         }
     };
 

@@ -78,7 +78,6 @@ impl Passage {
 
 /// Returns the words for a load: ` of small at 8 clients`.
 pub(crate) fn at_load(variant: Option<&str>, clients: u32) -> String {
-    let variant = variant.map(|variant| format!(" of {variant}"));
-    let clients = counted(clients as usize, "client");
-    format!("{} at {clients}", variant.unwrap_or_default())
+    let of_variant = variant.map_or(String::new(), |variant| format!(" of {variant}"));
+    format!("{of_variant} at {}", counted(clients as usize, "client"))
 }

@@ -129,8 +129,8 @@ impl TableEnd {
         };
 
         let paths = [path_of(orders), path_of(reports)];
-        let [orders, reports] = paths.map(OsString::from);
-        vec!["--orders".into(), orders, "--reports".into(), reports]
+        let [orders_path, reports_path] = paths.map(OsString::from);
+        vec!["--orders".into(), orders_path, "--reports".into(), reports_path]
     }
 
     /// Freezes the cell's process between its turns from now on.
@@ -332,8 +332,10 @@ fn follow(
 ) {
     for line in BufReader::new(orders).lines() {
         let order = line.ok().and_then(|line| serde_json::from_str(&line).ok());
+
         match order {
             Some(Order::Work) => {
+                // The receiver is gone only if the cell has ended.
                 let _ = working.send(());
             }
             // A target that could not begin its turn reports so, and still gets the order to end
@@ -355,9 +357,11 @@ fn follow(
                 }
             }
             Some(Order::Note(row)) => connections.note(row),
+            // The conducting process has ended, or sent what is no order.
             None => break,
         }
     }
+
     // The connections must be able to end.
     connections.release();
 }

@@ -179,8 +179,8 @@ fn interaction_chart(
         });
     }
 
-    let load = board.keys.group_label(&row.cell);
-    let load = load.map(|load| format!(", {load}")).unwrap_or_default();
+    let label = board.keys.group_label(&row.cell);
+    let load = label.map(|label| format!(", {label}")).unwrap_or_default();
     Some(Chart {
         title: format!("{} × {}", on_axis.name, in_lines.name),
         of: format!("{}{load}: {}, mean over all else", step.name, unit(step)),

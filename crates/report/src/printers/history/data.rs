@@ -46,10 +46,11 @@ fn series_data(view: &HistoryView<'_>, series: &SeriesHistory) -> Value {
         points.push(json!([point.run, mean, low, high, point.repeats, place]));
     }
 
-    let versions = versions.into_iter().map(|version| Value::from(clean(version)));
-    let levels = series.levels.levels.iter();
-    let levels =
-        levels.map(|level| json!([level.points.start, level.points.end, digits(level.mean)]));
+    let mut levels = Vec::new();
+    for level in &series.levels.levels {
+        levels.push(json!([level.points.start, level.points.end, digits(level.mean)]));
+    }
+    let clean_versions = versions.into_iter().map(|version| Value::from(clean(version)));
 
     json!({
         "target": clean(&series.key.target),
@@ -57,9 +58,9 @@ fn series_data(view: &HistoryView<'_>, series: &SeriesHistory) -> Value {
         "spread": series.levels.spread,
         "visible": series.levels.visible,
         "confirming": series.levels.confirming,
-        "versions": versions.collect::<Value>(),
+        "versions": clean_versions.collect::<Value>(),
         "points": points,
-        "levels": levels.collect::<Value>(),
+        "levels": levels,
         "changes": series.changes.iter().map(change_data).collect::<Value>(),
     })
 }

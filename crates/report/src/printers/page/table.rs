@@ -203,8 +203,8 @@ fn figure(cell: &Cell, tone: Tone, bare: bool) -> Markup {
 
 /// Returns a figure, which a button shows if it is a repeat in a column of its own.
 fn figure_of(cell: &Cell, tone: Tone, bare: bool, is_repeat: bool) -> Markup {
-    let class = [tone_class(tone), if is_repeat { "repeat" } else { "" }].join(" ");
-    let class = class.trim();
+    let classes = [tone_class(tone), if is_repeat { "repeat" } else { "" }].join(" ");
+    let class = classes.trim();
 
     // Without its color, the mark of the best and the worst has no meaning.
     let marked = if tone == cell.tone { mark(&cell.mark) } else { String::new() };
