@@ -32,7 +32,7 @@ fn a_regression_is_in_each_file_that_ci_reads() {
     let met = "<testcase classname=\"lite.base c1\" name=\"l.i0 throughput &gt; 1\"><system-out>";
     assert!(junit.contains(met), "{junit}");
     let markdown = text(&place.join("gate.md"));
-    assert!(markdown.contains("## Failed") && markdown.contains("Throughput relative to"));
+    assert!(markdown.contains("## Failed") && markdown.contains("lite.full relative to lite.base"));
 
     let gitlab = [&gated[..], &["--annotations", "gitlab"]].concat();
     place.assay(&gitlab).expect_code(3);

@@ -80,7 +80,7 @@ fn a_run_ends_with_its_verdicts_where_its_report_is_and_the_next_command() {
     let place = Place::on_disk();
     let repeated = place.run(&load(2, 50, TWICE), &[]).expect_code(0);
     let repeated = repeated.expect_in_stdout(&[
-        "Throughput relative to lite.base",
+        "lite.next relative to lite.base",
         "2 repeats of each target and of the base, in pairs",
         "With 2 repeats, a few bursts of noise can look like a change",
     ]);
@@ -96,7 +96,7 @@ fn a_run_ends_with_its_verdicts_where_its_report_is_and_the_next_command() {
     let summary = place.assay(&["show", "--summary", run.to_str().unwrap()]);
     let summary = summary.expect_code(0).stdout;
     assert!(repeated.stdout.contains(summary.trim()), "{summary}");
-    assert!(summary.starts_with("Throughput relative to lite.base"), "{summary}");
+    assert!(summary.starts_with("lite.next relative to lite.base"), "{summary}");
     assert!(summary.contains(" step"), "{summary}");
 
     let once = place.run(&load(1, 50, TWICE), &[]).expect_code(0);
@@ -143,7 +143,7 @@ fn a_slower_config_is_shown_and_fails_the_gate() {
     compared(&place, &[&run, "--gate", "--threshold", "99.99"]).expect_code(0);
 
     let markdown = compared(&place, &[&run, "--format", "markdown"]).expect_code(0);
-    assert!(markdown.stdout.contains("| step | lite.full |"), "{markdown}");
+    assert!(markdown.stdout.contains("| step | throughput |"), "{markdown}");
     let csv = compared(&place, &[&run, "--format", "csv"]).expect_code(0);
     assert!(csv.stdout.starts_with("run_ids,run_name,"), "{csv}");
     csv.expect_in_stdout(&[",lite.base,lite.full,sqlite,insert,"]);

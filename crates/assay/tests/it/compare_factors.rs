@@ -223,8 +223,8 @@ fn a_plan_may_have_a_base_for_each_engine() {
         "Throughput relative to lite.next, all targets",
     ]);
     place.assay(&["show", &run, "--summary"]).expect_code(0).expect_in_stdout(&[
-        "Throughput relative to lite.next\n",
-        "Throughput relative to null.b\n",
+        "lite.base relative to lite.next\n",
+        "null.a relative to null.b\n",
         "Throughput relative to lite.next, all targets",
     ]);
 

@@ -20,7 +20,7 @@ fn variants_of_the_only_target_are_compared_unasked() {
     let place = Place::new();
     let ended = place.run(&batches(4, ""), &[]).expect_code(0);
     let ended = ended.expect_in_stdout(&[
-        "Throughput relative to many",
+        "single relative to many",
         "single is slower than many in the only step",
         "The only target is lite.base, so the variants of its workload are compared.",
     ]);

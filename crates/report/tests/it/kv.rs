@@ -502,7 +502,7 @@ fn tests_have_a_table_of_throughput_beside_that_of_other_steps() {
     let places = [
         "Throughput: rows/s inserted",
         "Throughput of tests: queries/s",
-        "Throughput relative to r6",
+        "r10.leveled relative to r6.leveled",
     ]
     .map(|title| text.find(title).unwrap_or_else(|| panic!("no `{title}` in {text}")));
     assert!(places.is_sorted(), "{places:?}");

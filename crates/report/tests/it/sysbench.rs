@@ -139,8 +139,8 @@ fn the_base_comes_first_wherever_the_plan_has_it() {
     let mut run = run();
     run.base = "my8040.z11a".to_string();
     let text = tables_brief(&run, &figures(2), PLAIN);
-    let relative = between(&text, "Throughput relative to my8040.z11a\n", "\n\n");
-    let head = ["step", "my8028.z11a"];
+    let relative = between(&text, "my8028.z11a relative to my8040.z11a\n", "\n\n");
+    let head = ["step", "throughput"];
     assert_eq!(words(relative, "step"), head);
     assert_eq!(words(relative, "scan"), ["scan", "1.20"]);
 }

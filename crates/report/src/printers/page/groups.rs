@@ -109,7 +109,12 @@ fn compared_summary(named: NamedMatrix<'_>, groups: &[ComparedGroup<'_>]) -> Mar
         @if !groups.is_empty() { (tables(names, classic::summary(matrix))) }
         @for group in groups {
             @let comparison = &group.comparison;
-            (folded("throughput relative to the base, in figures", tables_of(names, group, compared::verdicts(comparison))))
+            @let ratios = tables_of(names, group, compared::verdicts(comparison));
+            @if compared::has_one_target(comparison) {
+                (ratios)
+            } @else {
+                (folded("throughput relative to the base, in figures", ratios))
+            }
             (tables_of(names, group, compared::other_verdicts(comparison)))
             (tables_of(names, group, compared::costs(comparison)))
 

@@ -91,12 +91,25 @@ impl<'a> Board<'a> {
         })
     }
 
+    /// Returns the number of targets that are compared with the base.
+    pub(super) fn target_count(&self) -> usize {
+        self.groups().map(<[_]>::len).max().unwrap_or(1) - 1
+    }
+
+    /// Returns the name of the run that is compared; `None` if there are several.
+    pub(super) fn only_run(&self) -> Option<&'a str> {
+        match self.comparison.runs {
+            [run] => Some(&run.name),
+            _ => None,
+        }
+    }
+
     /// Returns the grids of all steps. If there are few targets, all steps are rows: there is one
     /// grid for each group of lines, without the base. With more targets only tests are rows, and
     /// with more targets than tests nothing is: there is one grid for each group of steps.
     pub(super) fn grids(&self) -> Vec<Grid<'a, &RepeatedLine>> {
         let MeasuredSteps { others, tests } = self.matrix.measured_by_kind();
-        let targets = self.groups().map(<[_]>::len).max().unwrap_or(1) - 1;
+        let targets = self.target_count();
 
         if targets <= TARGETS_ACROSS_MAX {
             return self.of_tests(&[others, tests].concat());

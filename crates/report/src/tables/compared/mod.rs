@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! Comparison ─► Board ─┬─ relative   ratios to the base, with intervals and verdicts
+//!    │                 ├─ one_target all of these in one table, if one target is compared
 //!    │                 ├─ costs      what an operation costs, with the ratio to the base
 //!    │                 └─ notes      the changes that could be shown, and the repeats for more
 //!    ├─ work                         what an operation costs in instructions
@@ -23,6 +24,7 @@ pub(crate) mod effects;
 pub(crate) mod functions;
 pub(crate) mod noise;
 mod notes;
+mod one_target;
 mod plans;
 mod relative;
 pub(crate) mod requirements;
@@ -37,9 +39,17 @@ pub(crate) use board::{Board, RepeatedLine};
 pub use relative::ratio_with_bounds;
 pub(crate) use relative::{ratio_cell, tone};
 
-/// Returns the tables of throughput relative to the base.
+/// Returns the tables of throughput relative to the base. A single target has one table of all
+/// metrics instead.
 pub(crate) fn verdicts(comparison: &Comparison<'_>) -> Vec<Table> {
-    with_figures(relative::throughput(&Board::new(comparison)))
+    let board = Board::new(comparison);
+    let of_one_target = one_target::tables(&board);
+    with_figures(of_one_target.unwrap_or_else(|| relative::throughput(&board)))
+}
+
+/// Returns whether [`verdicts`] are of all metrics.
+pub(crate) fn has_one_target(comparison: &Comparison<'_>) -> bool {
+    Board::new(comparison).target_count() == 1
 }
 
 /// Returns the tables of the throughput of all targets, relative to the base of the first group.
@@ -52,9 +62,13 @@ pub(crate) fn across(comparison: &Comparison<'_>) -> Vec<Table> {
     tables
 }
 
-/// Returns the tables of the other metrics that have their own verdicts.
+/// Returns the tables of the other metrics that have verdicts, unless [`verdicts`] has them.
 pub(crate) fn other_verdicts(comparison: &Comparison<'_>) -> Vec<Table> {
-    with_figures(relative::others(&Board::new(comparison)))
+    let board = Board::new(comparison);
+    if board.target_count() == 1 {
+        return Vec::new();
+    }
+    with_figures(relative::others(&board))
 }
 
 /// Returns the tables of what an operation costs, with the ratio to the base.

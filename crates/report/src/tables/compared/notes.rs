@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use analysis::compare::{CHANGE_ADVISED_MAX, ComparedStep, REPEATS_ADVISED_MAX, Verdict};
+use analysis::compare::{
+    CHANGE_ADVISED_MAX, ComparedStep, REPEATS_ADVISED_MAX, Verdict, metric_label,
+};
 use analysis::counted;
 use analysis::figures::{Figures, median};
 use record::{ResolvedValue, Run};
@@ -37,6 +39,29 @@ pub(super) fn detectable<'a>(rows: impl Iterator<Item = &'a ComparedStep>) -> Op
     }
 
     Some(text)
+}
+
+/// The comparisons of a metric.
+pub(super) struct MetricRows<'a> {
+    pub metric: &'a str,
+    pub rows: Vec<&'a ComparedStep>,
+}
+
+/// Returns the smallest change that the comparisons of each metric can show, in the median step.
+pub(super) fn detectable_by_metric(metrics: &[MetricRows<'_>]) -> Option<String> {
+    let mut texts = Vec::new();
+    let mut step_count = 0;
+    for MetricRows { metric, rows } in metrics {
+        let sizes: Vec<f64> = rows.iter().filter_map(|row| row.detectable()).collect();
+        step_count = step_count.max(sizes.len());
+        if let Some(size) = median(sizes) {
+            texts.push(format!("{} in {}", size_text(size), metric_label(metric)));
+        }
+    }
+
+    let place = if step_count > 1 { "in the median step" } else { "here" };
+    (!texts.is_empty())
+        .then(|| format!("the smallest change that could be shown {place}: {}", texts.join(", ")))
 }
 
 /// The smallest change that a step can show.

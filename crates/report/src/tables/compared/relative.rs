@@ -28,6 +28,21 @@ pub(super) fn throughput(board: &Board<'_>) -> Vec<Table> {
 
 /// Returns the tables of every other metric that has verdicts by default or was requested.
 pub(super) fn others(board: &Board<'_>) -> Vec<Table> {
+    other_metrics(board).into_iter().flat_map(|metric| tables_of(board, metric)).collect()
+}
+
+/// Returns the metrics that have tables of ratios, throughput first.
+pub(super) fn verdict_metrics<'a>(board: &Board<'a>) -> Vec<&'a str> {
+    let mut metrics = vec![THROUGHPUT];
+    if board.metrics().contains(&TYPICAL_RATE) {
+        metrics.push(TYPICAL_RATE);
+    }
+    metrics.extend(other_metrics(board));
+    metrics
+}
+
+/// Returns the metrics besides throughput that have verdicts by default or were requested.
+fn other_metrics<'a>(board: &Board<'a>) -> Vec<&'a str> {
     let rows = &board.comparison.compared.rows;
     let shows =
         |metric: &str| rows.iter().any(|row| row.metric == metric && row.verdict.is_change());
@@ -38,11 +53,9 @@ pub(super) fn others(board: &Board<'_>) -> Vec<Table> {
     metrics.extend(board.comparison.compared.shown_metrics.iter().map(String::as_str));
 
     let compared = board.metrics();
-    distinct(metrics)
-        .into_iter()
-        .filter(|metric| *metric != THROUGHPUT && compared.contains(metric))
-        .flat_map(|metric| tables_of(board, metric))
-        .collect()
+    let mut others = distinct(metrics);
+    others.retain(|metric| *metric != THROUGHPUT && compared.contains(metric));
+    others
 }
 
 /// Returns the tables of a metric: one for each grid of the board.
@@ -61,18 +74,14 @@ fn tables_of(board: &Board<'_>, metric: &str) -> Vec<Table> {
         advice.push(notes::more_repeats(board, &rows_of(board, metric, grid)));
     }
 
-    let run = match board.comparison.runs {
-        [run] => Some(run.name.as_str()),
-        _ => None,
-    };
-    for (table, note) in tables.iter_mut().zip(notes::said_once(advice, run)) {
+    for (table, note) in tables.iter_mut().zip(notes::said_once(advice, board.only_run())) {
         table.notes.extend(note);
     }
     tables
 }
 
 /// Returns the comparisons of a table.
-fn rows_of<'a>(
+pub(super) fn rows_of<'a>(
     board: &Board<'a>,
     metric: &str,
     grid: &Grid<'_, &RepeatedLine>,
@@ -108,7 +117,7 @@ fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &RepeatedLine>) -> Tab
 }
 
 /// Returns the ratio of a line's metric in a step, or why there is none.
-fn cell(
+pub(super) fn cell(
     board: &Board<'_>,
     metric: &str,
     line: &RepeatedLine,
