@@ -12,7 +12,7 @@ use fs_err as fs;
 use serde_json::Value;
 
 use super::Setup;
-use super::planted::{Libraries, PlantedEngine};
+use super::planted_libraries::{Libraries, PlantedEngine};
 use super::run::{Run, fetch, mariadb};
 use crate::workspace::output;
 

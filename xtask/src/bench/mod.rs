@@ -18,6 +18,7 @@ mod neighbor;
 mod noise;
 mod null_loop;
 mod planted;
+mod planted_libraries;
 mod profile;
 mod ranks;
 mod report;

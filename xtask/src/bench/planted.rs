@@ -3,16 +3,13 @@
 //! targets, and runs that add repeats until they are decided must show it. Between equal targets,
 //! nothing may be shown.
 
-mod libraries;
-
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
 use super::Setup;
+use super::planted_libraries::{Libraries, PlantedEngine};
 use super::run::{Run, Verdict, verdicts};
-
-pub use libraries::{Libraries, PlantedEngine};
 
 /// The target without a change. Its build and its config have the same name.
 const PLAIN: &str = "plain.plain";

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, ensure};
 use fs_err as fs;
 use tempfile::TempDir;
 
-use crate::bench::Setup;
-use crate::bench::run::{fetch, mariadb};
+use super::Setup;
+use super::run::{fetch, mariadb};
 use crate::workspace::{output, succeeds, typed};
 
 /// The C files of the planted changes.
