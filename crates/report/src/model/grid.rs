@@ -2,11 +2,13 @@
 //! steps are dozens of tests, tests are rows and lines are columns, because dozens of columns
 //! don't fit.
 
+use analysis::distinct;
+
 use crate::model::matrix::{CellLine, Matrix, MeasuredSteps, StepHead};
 use crate::model::operations::step_head;
 use crate::model::table::{Cell, STEP, TEST, Table, anchor};
 
-/// The number of columns that always fit. More lines than this are rows, if there are fewer tests.
+/// The number of columns that always fit. More targets than this are rows, if there are fewer tests.
 pub(crate) const ACROSS_MAX: usize = 8;
 
 /// The limits on columns, and on letters of a target, beyond which column headers take two lines.
@@ -131,8 +133,11 @@ pub(crate) type LineGrid<'m, 'a> = Grid<'a, &'m CellLine<'a>>;
 /// Returns true if rows are tests, rather than targets.
 pub(crate) fn are_rows(matrix: &Matrix<'_>) -> bool {
     let tests = matrix.measured().filter(|step| step.group.is_some());
-    let lines = matrix.groups().map(<[_]>::len).max().unwrap_or(0);
-    lines <= ACROSS_MAX.max(tests.count())
+    // The repeats of a target are one column, unless each is asked for.
+    let target_counts = matrix
+        .groups()
+        .map(|lines| distinct(lines.iter().map(|line| line.cell.all_repeats())).len());
+    target_counts.max().unwrap_or(0) <= ACROSS_MAX.max(tests.count())
 }
 
 /// Returns the grids of all steps. If tests are rows, there is one of them for each group of lines,
