@@ -304,14 +304,16 @@ fn repeats_needed(row: &ComparedStep, effect: f64) -> Option<u32> {
 /// Returns notes on the number and the order of repeats.
 pub(super) fn notes_on_repeats(rows: &[&ComparedStep], has_hidden_drift: bool) -> Vec<Note> {
     let mut notes = Vec::new();
-    if rows.iter().any(|row| row.verdict == Verdict::Single) {
+    // Tables show a column of disks only if it changed.
+    let is_of_single_run =
+        |row: &&ComparedStep| row.verdict == Verdict::Single && !is_device_column(&row.metric);
+    if rows.iter().any(is_of_single_run) {
         notes.push(Note::SingleRun);
     }
 
     let mut estimated = rows.to_vec();
     estimated.retain(|row| row.p_value.is_some());
 
-    // Tables show a column of disks only if it changed.
     let mut shown = estimated.clone();
     shown.retain(|row| row.verdict.is_change() || !is_device_column(&row.metric));
 
@@ -408,4 +410,23 @@ pub(super) fn unfinished(figures: &Figures) -> Option<String> {
         "the comparison is not finished: cells are missing ({}), and verdicts can change once they are measured",
         parts.join(", ")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_column_without_an_interval_is_no_remark_since_no_table_shows_it() {
+        let notes = |metric: &str| {
+            let row = ComparedStep {
+                metric: metric.to_owned(),
+                verdict: Verdict::Single,
+                ..ComparedStep::default()
+            };
+            notes_on_repeats(&[&row], false)
+        };
+        assert_eq!(notes("rareqsz"), []);
+        assert_eq!(notes(THROUGHPUT), [Note::SingleRun]);
+    }
 }
