@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AssayError", "Run", "Stack", "read"]
 
-Table = Literal["steps", "metrics", "verdicts", "seconds", "latencies"]
+Table = Literal["steps", "metrics", "verdicts", "seconds", "samples", "latencies"]
 PathLike = Union[str, "os.PathLike[str]"]
 
 
@@ -85,6 +85,10 @@ class Run:
     def series(self) -> list[dict[str, str | None]]:
         """Returns the seconds of each step and kind of operation as rows."""
         return self.rows("seconds")
+
+    def samples(self) -> list[dict[str, str | None]]:
+        """Returns the seconds of each counter of the engine and column of the host as rows."""
+        return self.rows("samples")
 
     def latencies(self) -> list[dict[str, str | None]]:
         """Returns the buckets of the latency histograms of each step and kind of operation."""

@@ -148,7 +148,8 @@ fn all_runs(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn export(args: &cli::ExportArgs) -> anyhow::Result<Exit> {
-    let streamed = [cli::ExportTable::Seconds, cli::ExportTable::Latencies];
+    let streamed =
+        [cli::ExportTable::Seconds, cli::ExportTable::Samples, cli::ExportTable::Latencies];
     if args.tables.iter().any(|table| streamed.contains(table)) {
         // Not retried: these tables are written while they are read, so part of one may be out
         // already.

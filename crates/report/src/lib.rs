@@ -78,7 +78,7 @@ mod tables;
 
 pub use export::{
     Benchmarks, Form, HistogramLog, Judgement, JudgementOutcome, LatencyTable, ProfileForm,
-    SecondTable, benchmarks, compared_csv, csv, day, effects_csv, github_annotations,
+    SampleTable, SecondTable, benchmarks, compared_csv, csv, day, effects_csv, github_annotations,
     gitlab_report, histogram_log_name, history_csv, judgements_markdown, junit, metric_table,
     step_table, verdict_table,
 };

@@ -45,6 +45,8 @@ pub enum ExportTable {
     Verdicts,
     /// One row per second of each step and kind of operation
     Seconds,
+    /// One row per second of each step and counter of the engine or column of the host
+    Samples,
     /// One row per bucket of the latency histograms of each step and kind of operation
     Latencies,
 }
@@ -57,6 +59,7 @@ impl ExportTable {
             Self::Metrics => "metrics",
             Self::Verdicts => "verdicts",
             Self::Seconds => "seconds",
+            Self::Samples => "samples",
             Self::Latencies => "latencies",
         }
     }

@@ -18,6 +18,7 @@ assert {row["step"] for row in steps} == {"l.i0", "l.x"}, steps
 assert all(float(row["throughput"]) > 0 for row in steps if row["valid"] == "true"), steps
 assert {row["metric"] for row in run.verdicts()} >= {"throughput"}
 assert sum(1 for row in run.series() if row["step"] == "l.i0") >= 1
+assert {row["source"] for row in run.samples()} >= {"host"}, run.samples()[:3]
 inserts = [row for row in run.latencies() if row["op"] == "insert" and row["time"] == "service"]
 assert sum(int(row["op_count"]) for row in inserts) > 0, inserts
 assert any("Histogram" in log for log in run.histograms().values())

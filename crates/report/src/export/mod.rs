@@ -1,4 +1,4 @@
-//! Exports for other tools: tables of steps, metrics and seconds as CSV and Parquet, Go's benchmark
+//! Exports for other tools: tables of steps, metrics, seconds and samples as CSV and Parquet, Go's benchmark
 //! format, HdrHistogram logs, and CPU profiles. `docs/export.md` describes them.
 //!
 //! Tables are written line by line, so that one of seconds needs no more memory than one step.
@@ -12,6 +12,7 @@ mod judgements;
 mod latencies;
 mod pprof;
 mod profiles;
+mod samples;
 mod seconds;
 mod sheet;
 mod steps;
@@ -26,6 +27,7 @@ pub use judgements::{
 };
 pub use latencies::LatencyTable;
 pub use profiles::ProfileForm;
+pub use samples::SampleTable;
 pub use seconds::SecondTable;
 pub use sheet::{Form, day};
 pub use steps::{csv, metric_table, step_table};

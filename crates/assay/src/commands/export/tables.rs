@@ -6,7 +6,7 @@ use analysis::figures::Row;
 use inquiry::compare::Answer;
 use inquiry::selection::Selection;
 use record::StepReader;
-use report::{Form, LatencyTable, SecondTable};
+use report::{Form, LatencyTable, SampleTable, SecondTable};
 use runner::failure::UsageError;
 
 use super::exit_of;
@@ -73,6 +73,14 @@ pub(super) fn write_table(
             })?;
             Ok(seconds.finish()?)
         }
+        ExportTable::Samples => {
+            let mut samples = SampleTable::new(form, &runs, sink)?;
+            each_of_engine(selection, engine, |step, row| {
+                samples.add(row, step.step().started_unix_ns, &step.host()?)?;
+                Ok(())
+            })?;
+            Ok(samples.finish()?)
+        }
         ExportTable::Latencies => {
             let mut latencies = LatencyTable::new(form, &runs, sink)?;
             each_of_engine(selection, engine, |step, row| {
@@ -84,8 +92,8 @@ pub(super) fn write_table(
     }
 }
 
-/// Calls `write` with each step of an engine, or of all, as it is read: seconds and latencies are too
-/// many to be kept.
+/// Calls `write` with each step of an engine, or of all, as it is read: seconds, samples and latencies
+/// are too many to be kept.
 ///
 /// # Errors
 /// A record cannot be read, or `write` fails.
