@@ -155,8 +155,8 @@ fn run_process(
     }
 
     // Callgrind ends with the same code if a signal reaches it while it opens a pipe to `vgdb`.
-    let runs_in_tool = planned.kind == CellKind::Exact;
-    if ended.code() == Some(MISSING_END_CODE) && !runs_in_tool {
+    let may_be_of_tool = planned.kind == CellKind::Exact && session.is_stopped();
+    if ended.code() == Some(MISSING_END_CODE) && !may_be_of_tool {
         return Err(MissingEnd { cell: reference.path.clone() }.into());
     }
 
