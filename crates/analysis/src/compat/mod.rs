@@ -320,12 +320,12 @@ fn config_facts(run: &Run, target: &Target) -> Facts {
 /// Returns the differences between two builds. The path does not count, nor the version of the null
 /// engine, which is assay's.
 pub fn build_differences(was: &Build, is: &Build) -> Vec<FactDifference> {
-    let fewer = if is.files.len() < was.files.len() { was } else { is };
-    differences(&build_facts(was, fewer), &build_facts(is, fewer))
+    let longer = if is.files.len() < was.files.len() { was } else { is };
+    differences(&build_facts(was, longer), &build_facts(is, longer))
 }
 
-/// Returns the version of a build, and the hashes of its files by the names that `named` has for
-/// them.
+/// Returns the version of a build, and the hashes of its files by the names that they have in
+/// `named`, which has at least as many files.
 fn build_facts(build: &Build, named: &Build) -> Facts {
     let mut facts = Facts::new();
     if build.engine != "null" {

@@ -137,7 +137,7 @@ fn processor_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure;
 
 /// Returns the reads and writes of the devices, by whatever process, and those of the engine.
 fn device_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 19] {
-    // All of these are rates per second, so that they divide by each other.
+    // All of these are rates per second, so that one can be divided by another.
     let ops = operation_rate(step);
     let inserts = insert_rate(step);
 
@@ -241,10 +241,9 @@ fn over(dividend: f64, divisor: f64) -> Option<f64> {
     (divisor > 0.0).then(|| dividend / divisor)
 }
 
-/// Returns a rate per unit of another one: bytes per second and operations per second as bytes per
-/// operation.
-fn per(rate: Option<f64>, units: Option<f64>) -> Option<f64> {
-    over(rate?, units?)
+/// Returns the quotient of two figures; `None` if either is missing, or the divisor is not above zero.
+fn per(dividend: Option<f64>, divisor: Option<f64>) -> Option<f64> {
+    over(dividend?, divisor?)
 }
 
 /// Returns a part in percent of the whole.

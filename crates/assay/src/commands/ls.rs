@@ -6,7 +6,6 @@ use inquiry::shelf::{entries_in, listed};
 use record::RunDir;
 use report::{ListedEntry, json_text, terminal_text};
 use runner::failure::UsageError;
-use words::counted;
 
 use crate::cli::{ListFormat, LsArgs, RESULTS_HELP};
 use crate::exit::Exit;
@@ -25,7 +24,8 @@ pub fn ls(args: &LsArgs) -> anyhow::Result<Exit> {
 
     let more = entries.len() - count;
     if more > 0 {
-        eprint_line!("note: {} not listed; `--all` lists all", counted(more, "older run"));
+        let entries = if more == 1 { "entry" } else { "entries" };
+        eprint_line!("note: {more} older {entries} not listed; `--all` lists all");
     }
 
     let is_readable = listed.iter().all(ListedEntry::is_readable);

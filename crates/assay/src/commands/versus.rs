@@ -68,7 +68,7 @@ struct PlanBody {
 
 impl PlanBody {
     /// Writes the values of `sets` into a plan, so that it measures alone what this command measures.
-    /// A password stays outside, and so does what replaces more than single values.
+    /// A password stays outside. If one of the others replaces a whole table, all stay outside.
     fn of(drafted: String, sets: &[String]) -> Self {
         let (plain, secret): (Vec<String>, Vec<String>) =
             sets.iter().cloned().partition(|set| words::redact(set) == *set);
@@ -79,7 +79,7 @@ impl PlanBody {
     }
 }
 
-/// Refuses a plan that a run would refuse, before any build is looked at. The plan is not saved, and
+/// Refuses a plan that a run would refuse, without trying its builds. The plan is not saved, and
 /// `stem` is the name that its file would have.
 fn refuse_invalid(args: &VersusArgs, stem: &str, text: String) -> anyhow::Result<()> {
     let path = args.place.results.join(format!("{stem}.toml"));

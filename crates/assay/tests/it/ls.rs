@@ -26,7 +26,7 @@ fn runs_are_listed_the_newest_first_and_go_by_the_beginning_of_their_names() {
     assert!(lines[1].starts_with(newest) && lines[2].starts_with("20200101"), "{listed}");
     assert!(lines[1].contains(" complete ") && lines[1].ends_with("one target"), "{listed}");
     let last = place.assay(&["ls", "results", "--last", "1"]).expect_code(0);
-    last.expect_in_stderr(&["1 older run not listed"]);
+    last.expect_in_stderr(&["1 older entry not listed"]);
 
     let json = place.assay(&["ls", "--format", "json"]).expect_code(0).stdout;
     let json: Value = serde_json::from_str(&json).unwrap();

@@ -113,7 +113,7 @@ pub struct FilesRule {
 pub struct StepRule {
     /// The name in the record.
     pub name: Option<String>,
-    /// The group of tables.
+    /// The group of tests that it belongs to.
     pub group: Option<String>,
     /// Tables show it.
     pub reported: Option<bool>,

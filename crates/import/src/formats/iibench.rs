@@ -126,7 +126,7 @@ impl IibenchReader {
             None => 0,
         };
 
-        // Only of queries does the line count statements: `outcome` computes those of the others.
+        // The line counts statements only for queries: `outcome` computes those of the others.
         self.seconds.push(Second {
             second,
             kind: "insert".to_owned(),

@@ -249,20 +249,20 @@ impl IostatReader {
 
         // What the author publishes includes the first report.
         let mut published = PublishedSamples::default();
-        for report in rates.iter().flatten() {
+        for of_report in rates.iter().flatten() {
             published.count += 1;
-            published.reads += report.reads;
-            published.read_kb += report.read_kb;
-            published.writes += report.writes;
-            published.written_kb += report.written_kb;
+            published.reads += of_report.reads;
+            published.read_kb += of_report.read_kb;
+            published.writes += of_report.writes;
+            published.written_kb += of_report.written_kb;
         }
 
         let mut samples = Vec::new();
-        for report in 0..self.reports.max(rates.len()) {
+        for index in 0..self.reports.max(rates.len()) {
             samples.push(HostSample {
                 switches: None,
-                cpu: self.cpu.get(report).copied().flatten(),
-                disk: rates.get(report).copied().flatten(),
+                cpu: self.cpu.get(index).copied().flatten(),
+                disk: rates.get(index).copied().flatten(),
             });
         }
 

@@ -32,7 +32,7 @@ impl Columns {
         })
     }
 
-    /// Returns the shares of processors that do not idle.
+    /// Returns the shares of CPU time other than idle.
     fn cpu(&self, words: &[&str], line: u64) -> Result<CpuShares, Refusal> {
         Ok(CpuShares {
             user: share(words[self.user], "us", line)?,

@@ -1,5 +1,5 @@
-//! Lists what is in a folder of results: runs, tunings and bisections. Those have a log in their
-//! directory, and runs of their own below it.
+//! Lists what is in a folder of results: runs, tunings and bisections. A tuning or bisection has a
+//! log in its directory, and runs of its own below it.
 
 use std::path::{Path, PathBuf};
 
