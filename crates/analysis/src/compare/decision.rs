@@ -9,7 +9,8 @@ const REPEATS_WITHOUT_INTERVAL: u32 = 3;
 
 /// The most repeats that are worth advising. The notes below tables have the same number.
 pub const REPEATS_ADVISED_MAX: u32 = 40;
-/// The change that these must be able to show, or more repeats do not help: 1 is 100%.
+/// The largest change that these must still be able to show, or more repeats are not advised: 1 is
+/// 100%.
 pub const CHANGE_ADVISED_MAX: f64 = 1.0;
 
 /// The decision of the repeats so far about a comparison.

@@ -34,7 +34,7 @@ pub(crate) struct TestLines<L> {
 /// The lines and steps of one table.
 pub(crate) struct Grid<'a, L> {
     /// The common property of the steps or lines: a group of steps, or `8 clients`; `None` if
-    /// there are no others.
+    /// all steps and lines are in one table.
     pub name: Option<String>,
     /// The end of the table's identifier.
     pub id: String,
@@ -92,6 +92,11 @@ impl<'a, L> Grid<'a, L> {
         }
     }
 
+    /// Returns whether its rows are tests, without other steps.
+    pub(crate) fn has_only_tests(&self) -> bool {
+        self.across && self.steps.iter().all(|step| step.group.is_some())
+    }
+
     /// Returns the table without its title. Calls `cell` row by row.
     pub(crate) fn table(&self, id: &str, mut cell: impl FnMut(&L, StepHead<'a>) -> Cell) -> Table {
         let id = format!("{id}{}", self.id);
@@ -133,7 +138,7 @@ pub(crate) type LineGrid<'m, 'a> = Grid<'a, &'m CellLine<'a>>;
 /// Returns true if rows are tests, rather than targets.
 pub(crate) fn are_rows(matrix: &Matrix<'_>) -> bool {
     let tests = matrix.measured().filter(|step| step.group.is_some());
-    // The repeats of a target are one column, unless each is asked for.
+    // The repeats of a target are one column; `--each` divides the table.
     let target_counts = matrix
         .groups()
         .map(|lines| distinct(lines.iter().map(|line| line.cell.all_repeats())).len());

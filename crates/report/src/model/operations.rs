@@ -27,11 +27,18 @@ pub(crate) fn count_alike(steps: &[StepHead<'_>]) -> bool {
     steps.windows(2).all(|two| unit(two[0]) == unit(two[1]))
 }
 
-/// Returns what all of these steps count: `query`, or `operation` if they count different things.
+/// Returns what all of these steps count: `query`, or `row` for rows that are inserted and rows that
+/// are indexed, or `operation` for different things.
 pub(crate) fn common_noun<'a>(steps: &[StepHead<'a>]) -> &'a str {
-    match steps.first() {
-        Some(first) if count_alike(steps) => noun(*first),
-        _ => "operation",
+    let Some(first) = steps.first() else { return "operation" };
+
+    let are_all = |wanted: &str| steps.iter().all(|step| noun(*step).starts_with(wanted));
+    if are_all(noun(*first)) {
+        noun(*first)
+    } else if are_all("row ") {
+        "row"
+    } else {
+        "operation"
     }
 }
 

@@ -50,24 +50,35 @@ fn throughput_table(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
     table.explained()
 }
 
-/// Returns the title of a table of throughput. If steps have other units than rows and queries, the
-/// heads show the units.
+/// Returns the title of a table of throughput, with the units unless these stand beside the tests or
+/// in the heads.
 fn throughput_title(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> String {
-    let count_queries = grid.steps.iter().all(|step| noun(*step) == "query");
-    let units = if has_other_units(matrix) {
-        ""
-    } else if count_queries {
-        "queries/s"
-    } else {
-        "rows/s inserted in load steps, rows/s indexed in index steps, queries/s in query steps"
-    };
-
     let (subject, colon) = match &grid.name {
         _ if grid.across => (format!("Throughput of tests{}", title_end(grid)), ": "),
         Some(group) => (format!("{group}: throughput"), ", "),
         None => ("Throughput".to_string(), ": "),
     };
+
+    let units = units_in_title(matrix, grid);
     if units.is_empty() { subject } else { format!("{subject}{colon}{units}") }
+}
+
+/// Returns the units of a table for its title; empty if they are elsewhere.
+fn units_in_title(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> String {
+    let common = grid.steps.first().filter(|_| count_alike(&grid.steps));
+    if grid.across {
+        return common.map_or_else(String::new, |step| unit(*step));
+    }
+    if has_other_units(matrix) {
+        return String::new();
+    }
+    match common {
+        Some(step) if noun(*step) == "query" => unit(*step),
+        _ => {
+            "rows/s inserted in load steps, rows/s indexed in index steps, queries/s in query steps"
+                .to_string()
+        }
+    }
 }
 
 /// Returns false for tests that were not run.
@@ -452,7 +463,7 @@ pub(crate) fn lengths(matrix: &Matrix<'_>) -> Vec<Table> {
 
     let mut of_tests: Vec<Table> = Vec::new();
     for grid in grid::of_tests(matrix, &tests) {
-        let mut table = grid.table("lengths-of-tests", cell);
+        let mut table = grid.table("lengths-of", cell);
         table.title = format!("Length of tests in seconds{}", title_end(&grid));
         of_tests.push(table);
     }

@@ -92,7 +92,7 @@ fn row(target: usize, (step, group, rate): (&str, Option<&str>, f64)) -> Row {
 
 /// The title of the table of throughput.
 const TESTS: &str = "Throughput of tests: queries/s\n";
-/// The reported tests.
+/// The number of reported tests.
 const TEST_COUNT: usize = 6;
 
 fn figures(targets: usize) -> Figures {

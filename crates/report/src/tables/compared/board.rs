@@ -91,9 +91,15 @@ impl<'a> Board<'a> {
         })
     }
 
-    /// Returns the number of targets that are compared with the base.
-    pub(super) fn target_count(&self) -> usize {
-        self.groups().map(<[_]>::len).max().unwrap_or(1) - 1
+    /// Returns the largest number of targets that are compared with the base.
+    fn target_count(&self) -> usize {
+        self.compared_groups().map(|lines| lines.len() - 1).max().unwrap_or(0)
+    }
+
+    /// Returns whether all comparisons are those of one target, with each number of clients and
+    /// variant.
+    pub(super) fn has_one_target(&self) -> bool {
+        self.target_count() == 1
     }
 
     /// Returns the name of the run that is compared; `None` if there are several.
@@ -256,10 +262,13 @@ impl<'a> Board<'a> {
 
     /// Returns whether a comparison of this metric shows a change, or somebody asked for it.
     pub(super) fn shows_change_of(&self, metric: &str) -> bool {
-        let compared = &self.comparison.compared;
-        let is_asked_for = compared.shown_metrics.iter().any(|shown| shown == metric);
-        let mut rows = compared.rows.iter().filter(|row| row.metric == metric);
-        is_asked_for || rows.any(|row| row.verdict.is_change())
+        let mut rows = self.comparison.compared.rows.iter().filter(|row| row.metric == metric);
+        self.is_asked_for(metric) || rows.any(|row| row.verdict.is_change())
+    }
+
+    /// Returns whether somebody asked for this metric.
+    pub(super) fn is_asked_for(&self, metric: &str) -> bool {
+        self.comparison.compared.shown_metrics.iter().any(|shown| shown == metric)
     }
 
     /// Returns whether any figure is that of several repeats.

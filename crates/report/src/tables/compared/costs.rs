@@ -19,7 +19,8 @@ use crate::model::worth::{Footnotes, not_compared};
 const LEAST: f64 = 0.0005;
 
 /// The note on figures of several repeats: tables of throughput show medians.
-const MEANS: &str = "figures are geometric means of the repeats, whose ratios are those shown";
+const MEANS: &str =
+    "figures are geometric means of the repeats; each ratio is that of two such means";
 
 /// Returns a table of the tests, and one of the other steps.
 pub(super) fn tables(board: &Board<'_>) -> Vec<Table> {
@@ -53,6 +54,14 @@ impl CostsOf {
         }
     }
 
+    /// Returns the end of what the table is about.
+    fn place(self) -> &'static str {
+        match self {
+            Self::Steps => "",
+            Self::Tests => " in tests",
+        }
+    }
+
     /// Returns the head of the column of names.
     fn head(self) -> &'static str {
         match self {
@@ -77,17 +86,17 @@ struct CostRow<'a> {
 }
 
 fn table(board: &Board<'_>, costs_of: CostsOf, steps: &[StepHead<'_>], metrics: &[&str]) -> Table {
-    let shown_metrics = shown_metrics(board, steps, metrics);
+    let metrics_with_figures = metrics_with_figures(board, steps, metrics);
 
     // Steps that count the same share a unit in the head; otherwise a column names it.
     let is_of_one = count_alike(steps);
 
-    let mut table = empty_table(board, costs_of, steps, &shown_metrics);
-    table.names = shown_metrics.iter().filter_map(|metric| explained(metric)).collect();
+    let mut table = empty_table(board, costs_of, steps, &metrics_with_figures);
+    table.names = metrics_with_figures.iter().filter_map(|metric| explained(metric)).collect();
 
     let mut reasons = Footnotes::default();
     for &step in steps {
-        let columns = columns_of(board, step, &shown_metrics);
+        let columns = columns_of(board, step, &metrics_with_figures);
         for lines in board.compared_groups() {
             for line in lines {
                 let row = CostRow { line, group: lines, step };
@@ -111,7 +120,7 @@ fn table(board: &Board<'_>, costs_of: CostsOf, steps: &[StepHead<'_>], metrics: 
 }
 
 /// Returns throughput and the metrics that any line has in any of the steps.
-fn shown_metrics<'a>(
+fn metrics_with_figures<'a>(
     board: &Board<'_>,
     steps: &[StepHead<'_>],
     metrics: &[&'a str],
@@ -163,7 +172,9 @@ fn empty_table(
     lead.extend(board.lead());
 
     let article = if operation.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    let title = format!("What {article} {operation} costs, with the ratio to {}", board.base);
+    let place = costs_of.place();
+    let title =
+        format!("What {article} {operation} costs{place}, with the ratio to {}", board.base);
 
     let mut table = Table::new(costs_of.id(), title, lead, Vec::<String>::new());
     for metric in metrics {

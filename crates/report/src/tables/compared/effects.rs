@@ -202,7 +202,7 @@ fn of_metric(matrix: &Matrix<'_>, effects: &Effects, metric: &str, scope: Scope)
     tables
 }
 
-/// Returns a grid of the steps that are no tests, and one for each group of tests; if tests are rows,
+/// Returns a grid of the steps that are not tests, and one for each group of tests; if tests are rows,
 /// one of all tests for each number of clients and variant.
 fn effect_grids<'a, 'l>(
     matrix: &Matrix<'a>,
@@ -282,12 +282,13 @@ fn table(effects: &Effects, metric: &str, scope: Scope, grid: &Grid<'_, &EffectL
 
     let subject = metric::subject(grid.name.as_deref(), metric);
     let on = metric_label(metric);
+    let place = if grid.has_only_tests() { " in tests" } else { "" };
     table.title = match (scope, &grid.name) {
         (Scope::EachCombination, _) => format!("{subject} by combination of the other factors"),
         (Scope::Effects, Some(name)) => format!("{name}: effects on {on}"),
-        (Scope::Effects, None) => format!("Effects on {on}"),
+        (Scope::Effects, None) => format!("Effects on {on}{place}"),
         (Scope::Interactions, Some(name)) => format!("{name}: interactions on {on}"),
-        (Scope::Interactions, None) => format!("Interactions on {on}"),
+        (Scope::Interactions, None) => format!("Interactions on {on}{place}"),
     };
 
     let rows: Vec<EffectRow<'_>> = grid

@@ -49,12 +49,12 @@ pub(crate) fn verdicts(comparison: &Comparison<'_>) -> Vec<Table> {
 
 /// Returns whether [`verdicts`] are of all metrics.
 pub(crate) fn has_one_target(comparison: &Comparison<'_>) -> bool {
-    Board::new(comparison).target_count() == 1
+    Board::new(comparison).has_one_target()
 }
 
 /// Returns the tables of the throughput of all targets, relative to the base of the first group.
 pub(crate) fn across(comparison: &Comparison<'_>) -> Vec<Table> {
-    let mut tables = verdicts(comparison);
+    let mut tables = with_figures(relative::throughput(&Board::new(comparison)));
     for table in &mut tables {
         table.id += "-across";
         table.title += ", all targets";
@@ -65,7 +65,7 @@ pub(crate) fn across(comparison: &Comparison<'_>) -> Vec<Table> {
 /// Returns the tables of the other metrics that have verdicts, unless [`verdicts`] has them.
 pub(crate) fn other_verdicts(comparison: &Comparison<'_>) -> Vec<Table> {
     let board = Board::new(comparison);
-    if board.target_count() == 1 {
+    if board.has_one_target() {
         return Vec::new();
     }
     with_figures(relative::others(&board))

@@ -140,10 +140,8 @@ impl Unbegun {
 /// The total repeats of which [`more_repeats`] says what they would show.
 const REPEATS: [u32; 4] = [5, 10, 20, REPEATS_ADVISED_MAX];
 
-/// The advice where no number of [`REPEATS`] would do.
-const USELESS: &str = "where it is too noisy to say, more repeats would not help: even 40 would only \
-                       show a change of more than 100%; measure longer steps, in turns, or on a \
-                       quieter machine";
+/// The beginning of an advice.
+const TOO_NOISY: &str = "where it is too noisy to say";
 
 /// The end of [`USELESS`] where the work of the targets could be counted, and was not.
 const COUNT_INSTEAD: &str = "; `assay run PLAN --exact --repeats 0` counts instructions instead, \
@@ -161,6 +159,17 @@ pub(super) struct Advice {
 }
 
 impl Advice {
+    /// Returns whether more repeats would show smaller changes.
+    pub(super) fn helps(&self) -> bool {
+        self.repeats.is_some()
+    }
+
+    /// Returns the advice with the name of the metric that it is about.
+    pub(super) fn about(self, label: &str) -> Self {
+        let text = self.text.replacen(TOO_NOISY, &format!("where {label} is too noisy to say"), 1);
+        Self { text, ..self }
+    }
+
     /// Returns the advice as a note; with the name of a `run`, it has the command that adds repeats.
     fn note(&self, run: Option<&str>) -> String {
         let command = match (self.repeats, run) {
@@ -226,7 +235,7 @@ pub(super) fn more_repeats(board: &Board<'_>, rows: &[&ComparedStep]) -> Option<
     let which = if noisy.len() == 1 { "" } else { " in the median step" };
     Some(Advice {
         text: format!(
-            "where it is too noisy to say, more repeats would show smaller changes{which}: {}, instead of {} now",
+            "{TOO_NOISY}, more repeats would show smaller changes{which}: {}, instead of {} now",
             texts.join(", "),
             size_text(size_now)
         ),
@@ -266,7 +275,11 @@ fn longer_steps(noisy: &[&ComparedStep]) -> String {
 
 /// Returns the advice where no number of [`REPEATS`] would do.
 fn useless(run: &Run, figures: &Figures) -> String {
-    let mut text = USELESS.to_owned();
+    let mut text = format!(
+        "{TOO_NOISY}, more repeats would not help: even {REPEATS_ADVISED_MAX} would only show a change of more than \
+         {}; measure longer steps, in turns, or on a quieter machine",
+        percent(CHANGE_ADVISED_MAX)
+    );
     if figures.exact.is_empty() && is_countable(run) {
         text += COUNT_INSTEAD;
     }

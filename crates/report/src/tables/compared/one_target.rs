@@ -3,20 +3,20 @@
 use analysis::compare::{THROUGHPUT, metric_label};
 
 use super::board::{Board, RepeatedLine};
-use super::notes::{self, MetricRows};
+use super::notes::{self, Advice, MetricRows};
 use super::relative;
 use crate::model::grid::Grid;
 use crate::model::metric;
 use crate::model::table::Table;
 use crate::model::worth::Footnotes;
 
-/// The number of letters from which the head of a column has several lines.
+/// The number of letters beyond which the head of a column has several lines.
 const HEAD_MAX: usize = 14;
 
 /// Returns a table for each group of lines; `None` if there are several targets, which are the
 /// columns of a table for each metric.
 pub(super) fn tables(board: &Board<'_>) -> Option<Vec<Table>> {
-    if board.target_count() != 1 {
+    if !board.has_one_target() {
         return None;
     }
 
@@ -29,8 +29,7 @@ pub(super) fn tables(board: &Board<'_>) -> Option<Vec<Table>> {
 
         let rows = rows_by_metric(board, &metrics, grid);
         tables.push(table(board, named.line, &rows, grid));
-        // All metrics have the same repeats, so the first that needs more speaks for all.
-        advice.push(rows.iter().find_map(|of_metric| notes::more_repeats(board, &of_metric.rows)));
+        advice.push(advice_on(board, &rows));
     }
 
     // The note is about all tables, so the first one that is shown has it.
@@ -43,6 +42,20 @@ pub(super) fn tables(board: &Board<'_>) -> Option<Vec<Table>> {
     Some(tables)
 }
 
+/// Returns the advice on the first metric that more repeats would help, or else on the first that is
+/// too noisy to say; `None` if none is.
+fn advice_on(board: &Board<'_>, rows: &[MetricRows<'_>]) -> Option<Advice> {
+    let mut useless = None;
+    for MetricRows { metric, rows } in rows {
+        let Some(advice) = notes::more_repeats(board, rows) else { continue };
+        if advice.helps() {
+            return Some(advice.about(metric_label(metric)));
+        }
+        useless = useless.or(Some(advice));
+    }
+    useless
+}
+
 /// Returns the comparisons of each metric that a table has.
 fn rows_by_metric<'a>(
     board: &Board<'a>,
@@ -52,7 +65,10 @@ fn rows_by_metric<'a>(
     let mut all = Vec::new();
     for metric in metrics {
         let rows = relative::rows_of(board, metric, grid);
-        if !rows.is_empty() {
+        // Of what was measured once, throughput says enough.
+        let is_judged = rows.iter().any(|row| row.interval.is_some());
+        let is_shown = is_judged || *metric == THROUGHPUT || board.is_asked_for(metric);
+        if is_shown && !rows.is_empty() {
             all.push(MetricRows { metric, rows });
         }
     }

@@ -19,11 +19,7 @@ use crate::model::worth::{Footnotes, not_compared};
 
 /// Returns the tables of throughput, and of the rate in typical turns.
 pub(super) fn throughput(board: &Board<'_>) -> Vec<Table> {
-    let mut tables = tables_of(board, THROUGHPUT);
-    if board.metrics().contains(&TYPICAL_RATE) {
-        tables.extend(tables_of(board, TYPICAL_RATE));
-    }
-    tables
+    rate_metrics(board).into_iter().flat_map(|metric| tables_of(board, metric)).collect()
 }
 
 /// Returns the tables of every other metric that has verdicts by default or was requested.
@@ -33,15 +29,21 @@ pub(super) fn others(board: &Board<'_>) -> Vec<Table> {
 
 /// Returns the metrics that have tables of ratios, throughput first.
 pub(super) fn verdict_metrics<'a>(board: &Board<'a>) -> Vec<&'a str> {
-    let mut metrics = vec![THROUGHPUT];
-    if board.metrics().contains(&TYPICAL_RATE) {
-        metrics.push(TYPICAL_RATE);
-    }
+    let mut metrics = rate_metrics(board);
     metrics.extend(other_metrics(board));
     metrics
 }
 
-/// Returns the metrics besides throughput that have verdicts by default or were requested.
+/// Returns throughput, and the rate in typical turns if there were turns.
+fn rate_metrics<'a>(board: &Board<'a>) -> Vec<&'a str> {
+    let mut metrics = vec![THROUGHPUT];
+    if board.metrics().contains(&TYPICAL_RATE) {
+        metrics.push(TYPICAL_RATE);
+    }
+    metrics
+}
+
+/// Returns the metrics besides rates that have verdicts by default or were requested.
 fn other_metrics<'a>(board: &Board<'a>) -> Vec<&'a str> {
     let rows = &board.comparison.compared.rows;
     let shows =
@@ -54,7 +56,8 @@ fn other_metrics<'a>(board: &Board<'a>) -> Vec<&'a str> {
 
     let compared = board.metrics();
     let mut others = distinct(metrics);
-    others.retain(|metric| *metric != THROUGHPUT && compared.contains(metric));
+    let rates = [THROUGHPUT, TYPICAL_RATE];
+    others.retain(|metric| !rates.contains(metric) && compared.contains(metric));
     others
 }
 
@@ -108,7 +111,8 @@ fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &RepeatedLine>) -> Tab
     });
 
     let subject = metric::subject(grid.name.as_deref(), metric);
-    table.title = format!("{subject} relative to {}", board.base);
+    let place = if grid.has_only_tests() { " in tests" } else { "" };
+    table.title = format!("{subject}{place} relative to {}", board.base);
 
     table.notes.extend(metric::meaning(metric));
     table.notes.extend(notes::detectable(rows_of(board, metric, grid).into_iter()));

@@ -79,7 +79,7 @@ fn check(processors: u32, clients: u32, absolute: &[Absolute], relative: &[Relat
     let costs =
         published.table(&format!("Cost per query in tests relative to {base}"), Some("scan"));
     assert_eq!(costs.len(), relative.len(), "{costs:?}");
-    let throughput = published.table(&format!("Throughput relative to {base}"), None);
+    let throughput = published.table(&format!("Throughput in tests relative to {base}"), None);
     for (column, (printed, target)) in relative.iter().enumerate() {
         assert_eq!(costs[*target], printed.map(as_here), "{target}");
         assert_eq!(throughput["scan"][column], printed[5], "{target}");
