@@ -54,10 +54,18 @@ fn retries_are_named_as_the_cause_of_what_they_cost() {
     let finding = findings.iter().find(|finding| finding["step"] == "change");
     let finding = finding.unwrap_or_else(|| panic!("{findings:#?}"));
 
-    // Beside other tests, throughput may be too noisy. The same cause is named for own CPU then.
+    let [title, text] = ["title", "text"].map(|key| finding[key].as_str().unwrap());
     let evidence = finding["evidence"].as_array().unwrap();
-    let causes: Vec<&Value> = evidence.iter().filter(|figure| figure["is_cause"] == true).collect();
-    assert!(causes.iter().any(|figure| figure["name"] == "retries"), "{finding:#}");
-    let title = finding["title"].as_str().unwrap();
-    assert!(title.contains(" retries per transaction instead of none"), "{title}");
+    let retries = evidence.iter().find(|figure| figure["name"] == "retries");
+    let retries = retries.unwrap_or_else(|| panic!("{finding:#}"));
+
+    // Beside other tests, throughput may be too noisy: the same cause is named for own CPU then. Or the
+    // time of a transaction shows nothing, and the retries stand below the title.
+    let told = if text.contains("so no cause is named") {
+        text
+    } else {
+        assert_eq!(retries["is_cause"], true, "{finding:#}");
+        title
+    };
+    assert!(told.contains(" retries per transaction instead of none"), "{finding:#}");
 }

@@ -160,7 +160,8 @@ fn each_operation_belongs_to_a_turn_and_each_target_has_a_clock_of_its_own() {
         if row["step"] == "qr100" {
             let seconds = row["seconds"].as_f64().unwrap();
             assert!((0.3..0.6).contains(&seconds), "{seconds}");
-            assert!(row["turns"].as_u64().unwrap() > 10, "{row}");
+            // Of 20 ms each; on a busy machine they are longer.
+            assert!(row["turns"].as_u64().unwrap() > 2, "{row}");
         }
     }
 }
