@@ -119,7 +119,7 @@ pub fn is_device_column(metric: &str) -> bool {
 }
 
 /// Returns whether a metric is one of [`VERDICT_METRICS`].
-pub(super) fn has_verdict(metric: &str) -> bool {
+pub(crate) fn has_verdict(metric: &str) -> bool {
     verdict_label(metric).is_some()
 }
 

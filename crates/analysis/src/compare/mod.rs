@@ -95,7 +95,7 @@ pub use gate::{
 };
 pub use groups::{BaseGroup, groups_by_base};
 pub use initial_tree::{InitialTree, TreeDifference};
-pub(crate) use metric::{OWN_CPU, RESPONSE_TIMES, has_only_process_cpu, process_cpu};
+pub(crate) use metric::{OWN_CPU, RESPONSE_TIMES, has_only_process_cpu, has_verdict, process_cpu};
 pub use metric::{
     THROUGHPUT, VERDICT_METRICS, costs, is_device_column, metric_label, more_is_better,
 };

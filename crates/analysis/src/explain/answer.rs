@@ -13,7 +13,8 @@ use super::gap::{self, CostGaps};
 use super::shown_costs::{self, ShownCost};
 use super::{ChangeCause, Finding, FindingKind, cases, typical};
 use crate::compare::databases;
-use crate::compare::{Compared, ComparedStep, Effects, Interval, THROUGHPUT, Verdict};
+use crate::compare::{Compared, ComparedStep, Effects, Interval, THROUGHPUT, Verdict, has_verdict};
+use crate::figures::TYPICAL_CPU;
 use crate::figures::index::RowIndex;
 use crate::figures::{Competition, Figures, StartedCell, competition};
 use crate::order::{distinct, sort_largest_first, sort_smallest_first};
@@ -53,6 +54,9 @@ pub struct Answer {
     /// The steps in which stalls are shown to take more or less of a target's time than of the
     /// base's. The ratios are those of steadiness.
     pub steadiness: Vec<TargetAnswer>,
+    /// The work of an operation, its CPU or instructions, shows a change in any step, however small.
+    #[serde(skip)]
+    pub shows_changes_of_work: bool,
     /// The finding about response times that changed, of the targets whose throughput shows no change in
     /// any step.
     #[serde(skip)]
@@ -214,6 +218,12 @@ fn of_unchanged(
     of_kind.find(|finding| is_unchanged(&finding.target)).cloned()
 }
 
+/// Returns whether a comparison shows a change in the work of an operation: in CPU or instructions.
+fn is_change_of_work(row: &ComparedStep) -> bool {
+    let is_of_cpu = has_verdict(&row.metric) || row.metric == TYPICAL_CPU;
+    is_of_cpu && row.metric != THROUGHPUT && row.verdict.is_change()
+}
+
 /// Returns whether a finding is about a target.
 fn is_about(finding: Option<&Finding>, target: &str) -> bool {
     finding.is_some_and(|finding| finding.target == target)
@@ -249,6 +259,7 @@ impl Answer {
             typical: typical::rates(compared, &targets),
             typical_cpu: typical::cpu(compared, &targets),
             steadiness: typical::steadiness(compared, &targets),
+            shows_changes_of_work: compared.rows.iter().any(is_change_of_work),
             hidden_cost: of_unchanged(findings, &targets, FindingKind::HiddenCost)
                 .filter(|hidden| !is_about(response.as_ref(), &hidden.target)),
             response,

@@ -2,7 +2,7 @@
 
 use super::case::{Case, Pair};
 use super::conflicts::{ConflictCount, changed_conflicts};
-use super::thresholds::hidden_change;
+use super::thresholds::{NAMED_CHANGE, shown_change};
 use crate::compare::{Interval, NamedFunction, OWN_CPU, StateDifference};
 
 /// A compared step of a target, without its rows.
@@ -116,7 +116,7 @@ impl Case<'_> {
     /// Returns own CPU over the base's, if it is shown to have changed in the direction of an operation's
     /// time, by enough to be named.
     pub(super) fn shown_own_cpu_ratio(&self) -> Option<f64> {
-        let ratio = hidden_change(self.of_metric(OWN_CPU)?)?;
+        let ratio = shown_change(self.of_metric(OWN_CPU)?, NAMED_CHANGE)?;
         ((ratio > 1.0) == self.is_slower()).then_some(ratio)
     }
 

@@ -9,7 +9,7 @@ use super::conflicts::{Conflict, ConflictCount, changed_conflicts};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
 use super::statement::{ChangedCost, CountedCaveat, HiddenCost, Statement};
-use super::thresholds::{EXPLAINS, READ_KB_PER_OP_MIN, READ_SIZE_FACTOR, hidden_change};
+use super::thresholds::{EXPLAINS, READ_KB_PER_OP_MIN, READ_SIZE_FACTOR, shown_change};
 use crate::compare::{ComparedStep, OWN_CPU, Verdict};
 use crate::order::{grouped, sort_largest_first};
 
@@ -55,7 +55,8 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
             continue;
         }
 
-        if let Some(ratio) = hidden_change(cost) {
+        // The least change that matters is that of the plan, as it is for throughput.
+        if let Some(ratio) = shown_change(cost, context.compared.effect) {
             let key = (&cost.cell.target, cost.verdict);
             hidden.push((key, HiddenStep { case, cost, ratio }));
         }

@@ -8,7 +8,7 @@ use super::change::{ExplainedCase, counted_caveats, mark_named, shared_differenc
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
 use super::statement::{ChangedTime, ResponseChange, Statement, ThroughputChange};
-use super::thresholds::hidden_change;
+use super::thresholds::{NAMED_CHANGE, shown_change};
 use crate::compare::{RESPONSE_TIMES, Verdict};
 use crate::order::{distinct, grouped, sort_largest_first};
 
@@ -55,7 +55,7 @@ fn response_case<'a>(case: &Case<'a>) -> Option<ResponseCase<'a>> {
 /// Returns the change of a response time, if it is shown and large enough to be named.
 fn changed_time(case: &Case<'_>, metric: &'static str) -> Option<ChangedTime> {
     let row = case.of_metric(metric)?;
-    let ratio = hidden_change(row)?;
+    let ratio = shown_change(row, NAMED_CHANGE)?;
     Some(ChangedTime { metric, us: case.metric(metric)?, ratio, interval: row.interval })
 }
 

@@ -78,13 +78,14 @@ pub(super) const INDEX_GROWTH: f64 = 1.25;
 pub(super) const READ_SIZE_FACTOR: f64 = 2.0;
 pub(super) const READ_KB_PER_OP_MIN: f64 = 0.1;
 
-/// The least change of own CPU per operation, or of a response time, that is a finding by itself.
-const HIDDEN_CHANGE: f64 = 0.05;
+/// The least change of a response time that is a finding by itself, or of own CPU per operation that
+/// is named beside a change of throughput.
+pub(super) const NAMED_CHANGE: f64 = 0.05;
 
-/// Returns the ratio of a comparison whose change is shown, and large enough to be a finding by itself.
-pub(super) fn hidden_change(row: &ComparedStep) -> Option<f64> {
+/// Returns the ratio of a comparison whose change is shown, if it is at least this large.
+pub(super) fn shown_change(row: &ComparedStep, least: f64) -> Option<f64> {
     let ratio = row.ratio.filter(|_| row.verdict.is_change())?;
-    let is_large = ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE;
+    let is_large = ratio.max(1.0 / ratio) >= 1.0 + least;
     is_large.then_some(ratio)
 }
 

@@ -263,6 +263,7 @@ impl<'a> AnswerWriter<'a> {
         let answer = self.answer;
         let shows_costs = answer.response.is_some()
             || answer.hidden_cost.is_some()
+            || answer.shows_changes_of_work
             || !answer.shown_costs.is_empty();
         let change = if shows_costs { "change in throughput" } else { "change" };
         format!("{no} {change} is shown between {who} and {base} in {count}: {unchanged}.")

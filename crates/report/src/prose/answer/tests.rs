@@ -194,6 +194,24 @@ fn without_a_change_that_is_shown_nothing_is_faster() {
 }
 
 #[test]
+fn nobody_reads_that_no_change_is_shown_where_own_cpu_shows_a_small_one() {
+    let own_cpu = ComparedStep {
+        metric: "own_cpu_us_per_op".into(),
+        p_value: Some(0.0001),
+        family_level: Some(0.01),
+        ..row("b.x", "l.i1", 1.02, Slower)
+    };
+    let compared = Compared {
+        base: "a.x".into(),
+        effect: 0.03,
+        rows: vec![row("b.x", "l.i1", 1.01, Equal), own_cpu],
+        ..Compared::default()
+    };
+    let said = said_of(&Figures::default(), &compared, &[]);
+    assert!(said.starts_with("No change in throughput is shown"), "{said}");
+}
+
+#[test]
 fn a_cost_that_is_shown_heads_an_answer_that_throughput_does_not_give() {
     let fsyncs = ComparedStep {
         metric: "fsyncs_per_commit".into(),
