@@ -56,8 +56,11 @@ pub(crate) fn factor(ratio: f64) -> String {
     }
 }
 
+/// A factor below this is so close to 1 that two decimals hide its size: 1.006 and 1.014 are `1.01x`.
+const NEAR_ONE: f64 = 1.02;
+
 /// Formats a factor as `factor` does, with fewer digits where its interval does not allow as
-/// many.
+/// many. A factor near 1 has as many as its interval allows.
 pub(crate) fn factor_within(ratio: f64, interval: Option<Interval>) -> String {
     let usual = factor(ratio);
     let Some(interval) = interval else {
@@ -70,7 +73,8 @@ pub(crate) fn factor_within(ratio: f64, interval: Option<Interval>) -> String {
         interval.digits_of(ratio)
     } + "x";
 
-    if within.len() < usual.len() { within } else { usual }
+    let is_near_one = ratio.max(1.0 / ratio) < NEAR_ONE;
+    if is_near_one || within.len() < usual.len() { within } else { usual }
 }
 
 /// Returns the change of a speed: `1.20x slower`, `3.4x faster`.
@@ -185,6 +189,10 @@ mod tests {
         assert_eq!(pace(58.8, None), "58.8x faster");
         assert_eq!(pace(1.003, None), "1.003x faster");
         assert_eq!(pace(1e-9, None), ">1000x slower");
+        let within = |ratio, low, high| pace(ratio, Some(Interval { low, high, confidence: 0.95 }));
+        assert_eq!(within(0.994, 0.989, 0.998), "1.006x slower");
+        assert_eq!(within(1.014, 0.96, 1.07), "1.01x faster");
+        assert_eq!(within(1.234, 1.233, 1.235), "1.23x faster");
         let range = |low, high| range(Interval { low, high, confidence: 0.95 });
         assert_eq!(range(0.82, 0.864), "1.16x to 1.22x");
         assert_eq!(range(1.2161, 1.2183), "1.216x to 1.218x");
