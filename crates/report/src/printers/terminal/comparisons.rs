@@ -27,16 +27,18 @@ pub fn compared_markdown(comparison: &Comparison<'_>) -> String {
     out.finish()
 }
 
-/// Formats the throughput of the targets of several groups, relative to one base.
+/// Formats the throughput of the targets of several groups, relative to one base, and what it shows.
 pub fn across(comparison: &Comparison<'_>, style: TableStyle) -> String {
     let mut out = TerminalWriter::new(style);
     out.tables(compared::across(comparison));
+    out.answer_sentences(&answer::passage(comparison));
     out.finish()
 }
 
-/// Formats the throughput of the targets of several groups as Markdown.
+/// Formats the same as Markdown.
 pub fn across_markdown(comparison: &Comparison<'_>) -> String {
     let mut out = TerminalWriter::markdown();
+    out.answer_sentences(&answer::passage(comparison));
     out.tables(compared::across(comparison));
     out.finish()
 }

@@ -129,7 +129,8 @@ impl TerminalWriter {
         }
     }
 
-    fn answer_sentences(&mut self, answer: &Passage) {
+    /// Writes the sentences of an answer, without its tables.
+    pub(super) fn answer_sentences(&mut self, answer: &Passage) {
         self.gap();
         self.title(&answer.heading);
 

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use analysis::compare::{
     CHANGE_ADVISED_MAX, ComparedStep, REPEATS_ADVISED_MAX, Verdict, metric_label,
 };
-use analysis::counted;
 use analysis::figures::{Figures, median};
+use analysis::{counted, distinct};
 use record::{ResolvedValue, Run};
 use words::Engine;
 
@@ -19,22 +19,33 @@ const LINES_MAX: usize = 4;
 
 /// Returns the smallest change that the comparisons of a table can show: the median, and the range.
 pub(super) fn detectable<'a>(rows: impl Iterator<Item = &'a ComparedStep>) -> Option<String> {
-    let mut changes: Vec<DetectableChange<'_>> = rows
-        .filter_map(|row| Some(DetectableChange { size: row.detectable()?, step: &row.step }))
-        .collect();
+    let rows: Vec<&ComparedStep> = rows.collect();
+    let has_several_targets = distinct(rows.iter().map(|row| &row.cell.target)).len() > 1;
+
+    let mut changes = Vec::new();
+    for row in rows {
+        let Some(size) = row.detectable() else { continue };
+        let place = if has_several_targets {
+            format!("{} of {}", row.step, row.cell.target)
+        } else {
+            row.step.clone()
+        };
+        changes.push(DetectableChange { size, place });
+    }
     changes.sort_by(|a, b| a.size.total_cmp(&b.size));
 
     let (least, most) = (changes.first()?, changes.last()?);
     let middle = median(changes.iter().map(|change| change.size))?;
 
+    let unit = if has_several_targets { "comparison" } else { "step" };
     let mut text = format!("the smallest change that could be shown here: {}", size_text(middle));
     if least.text() != most.text() {
         text += &format!(
-            " in the median step, from {} in {} to {} in {}",
+            " in the median {unit}, from {} in {} to {} in {}",
             least.text(),
-            least.step,
+            least.place,
             most.text(),
-            most.step
+            most.place
         );
     }
 
@@ -65,12 +76,13 @@ pub(super) fn detectable_by_metric(metrics: &[MetricRows<'_>]) -> Option<String>
 }
 
 /// The smallest change that a step can show.
-struct DetectableChange<'a> {
+struct DetectableChange {
     size: f64,
-    step: &'a str,
+    /// The step, and its target if there are several.
+    place: String,
 }
 
-impl DetectableChange<'_> {
+impl DetectableChange {
     fn text(&self) -> String {
         size_text(self.size)
     }
