@@ -1,6 +1,6 @@
 //! Notes on databases that cells did not load themselves.
 
-use super::reason::{KeptAfter, Note};
+use super::note::{KeptAfter, Note};
 use crate::figures::{CopiedDatabase, StartedCell};
 use crate::order::grouped;
 

@@ -153,9 +153,9 @@ impl UndecidedRow {
         self.names = [base.name, target.name].map(str::to_owned);
         let matched = Matched::new(samples, base, target);
 
-        self.add_reasons(&base.side.reasons);
-        self.add_reasons(&target.side.reasons);
-        self.add_reasons(&matched.reasons);
+        // Together, so that what holds for the same repeats of both is said once.
+        let of_both = [&base.side.reasons[..], &target.side.reasons, &matched.reasons];
+        self.add_reasons(&of_both.concat());
 
         self.row.looks = samples.looks_at(self.row.place(), target.name);
         self.row.pairing = matched.pairing;

@@ -10,7 +10,7 @@ use super::draft::{ComparedFigure, TargetPair, UndecidedRow, draft};
 use super::estimate::Estimate;
 use super::matching::{BothSides, NamedSide, deviations};
 use super::metric::{families, family_of};
-use super::reason::Note;
+use super::note::Note;
 use super::samples::{Samples, Side};
 use super::typical::NoiseWithin;
 use super::verdict::{decide, notes_on_repeats, unfinished};

@@ -23,7 +23,7 @@
 //! so a family of them is decided together, and every row waits as a draft until all are there.
 //! Logarithms of ratios are compared rather than values, because noise is a share of a value.
 //! The same figures always give the same verdicts. What a comparison says about itself is a value
-//! (`reason`), so no sentence is ever taken apart again.
+//! (`reason`, `note`), so no sentence is ever taken apart again.
 //!
 //! `docs/statistics.md` explains the computations, what they rest on, and where they fail.
 
@@ -51,6 +51,7 @@ mod matching;
 mod mean;
 mod metric;
 mod noise;
+mod note;
 mod overall;
 mod plans;
 mod power;

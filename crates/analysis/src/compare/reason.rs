@@ -1,4 +1,4 @@
-//! Remarks of a comparison on itself, as values: computing decides what is true, and only the
+//! The remarks on one comparison, as values: computing decides what is true, and only the
 //! [`Display`](fmt::Display) of a value puts it in words.
 
 use std::fmt;
@@ -6,15 +6,8 @@ use std::fmt;
 use record::Status;
 use words::{Metric, counted};
 
-use super::concerned::SomeComparisons;
-use super::family::FamilyParts;
 use super::initial_tree::TreeDifference;
-use super::shown::ShownChanges;
 use crate::order::distinct;
-
-/// The recommended minimum of repeats: with fewer, bursts of noise look like changes
-/// (`docs/statistics.md`).
-pub(super) const REPEATS_ADVISED: usize = 5;
 
 /// A repeat of a target.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,32 +72,71 @@ pub(super) enum Absence {
 }
 
 /// Returns the sentences of some remarks. Those that differ only in the repeat share one: `pg17.base,
-/// repeats 2 and 3 are left out: ...`.
+/// repeats 2 and 3 are left out: ...`. So do those about the same repeats of both targets, if what is
+/// said of one holds without the other.
 pub(super) fn sentences(reasons: &[Reason]) -> Vec<String> {
-    let mut sentences = Vec::new();
+    let mut said: Vec<SaidOnce<'_>> = Vec::new();
     let mut rest: Vec<&Reason> = reasons.iter().collect();
     while let Some(&first) = rest.first() {
         let (alike, others): (Vec<&Reason>, Vec<&Reason>) =
             rest.into_iter().partition(|reason| first.is_like(reason));
         rest = others;
 
-        sentences.push(match first {
-            Reason::Absent { repeat, why } => why.sentence(&RepeatNames::of(repeat, &alike)),
-            _ => first.to_string(),
-        });
+        let Reason::Absent { repeat, why } = first else {
+            said.push(SaidOnce::Other(first));
+            continue;
+        };
+        let repeats = RepeatNames::of(repeat, &alike);
+        match said.iter_mut().find_map(|known| known.of_same_repeats(&repeats, why)) {
+            Some(known) => known.targets.extend(repeats.targets),
+            None => said.push(SaidOnce::Repeats(repeats, why)),
+        }
     }
-    sentences
+    said.iter().map(SaidOnce::sentence).collect()
 }
 
-/// The repeats of one target that a sentence is about.
+/// The subject of a sentence.
+enum SaidOnce<'r> {
+    /// These repeats are absent, and why.
+    Repeats(RepeatNames<'r>, &'r Absence),
+    Other(&'r Reason),
+}
+
+impl<'r> SaidOnce<'r> {
+    /// Returns the repeats, if the same ones of another target are absent for the same reason, and the
+    /// sentence does not speak of the other target.
+    fn of_same_repeats(
+        &mut self,
+        repeats: &RepeatNames<'_>,
+        absence: &Absence,
+    ) -> Option<&mut RepeatNames<'r>> {
+        let holds_alone = matches!(absence, Absence::FewTurns | Absence::IdleTurns);
+        match self {
+            Self::Repeats(known, why) => {
+                let is_same = known.numbers == repeats.numbers && *why == absence;
+                (holds_alone && is_same).then_some(known)
+            }
+            Self::Other(_) => None,
+        }
+    }
+
+    fn sentence(&self) -> String {
+        match self {
+            Self::Repeats(repeats, why) => why.sentence(repeats),
+            Self::Other(reason) => reason.to_string(),
+        }
+    }
+}
+
+/// The repeats that a sentence is about, which are those of one target, or the same of several.
 struct RepeatNames<'r> {
-    target: &'r str,
+    targets: Vec<&'r str>,
     numbers: Vec<u32>,
 }
 
 impl<'r> RepeatNames<'r> {
     fn one(repeat: &'r RepeatName) -> Self {
-        Self { target: &repeat.target, numbers: vec![repeat.number] }
+        Self { targets: vec![&repeat.target], numbers: vec![repeat.number] }
     }
 
     /// Returns the repeats of some remarks, all on the target of `first`.
@@ -115,19 +147,19 @@ impl<'r> RepeatNames<'r> {
                 numbers.push(repeat.number);
             }
         }
-        Self { target: &first.target, numbers: distinct(numbers) }
+        Self { targets: vec![&first.target], numbers: distinct(numbers) }
     }
 
     /// Returns the word that agrees with the number of repeats.
     fn form(&self, one: &'static str, several: &'static str) -> &'static str {
-        if self.numbers.len() > 1 { several } else { one }
+        if self.numbers.len() > 1 || self.targets.len() > 1 { several } else { one }
     }
 }
 
 impl fmt::Display for RepeatNames<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let numbers: Vec<String> = self.numbers.iter().map(u32::to_string).collect();
-        let target = self.target;
+        let target = self.targets.join(" and ");
         match numbers.as_slice() {
             [before @ .., last] if !before.is_empty() => {
                 write!(f, "{target}, repeats {} and {last}", before.join(", "))
@@ -282,218 +314,6 @@ fn too_coarse(metric: &str) -> &'static str {
     }
 }
 
-/// The note on targets with a single repeat.
-const SINGLE_RUN: &str = "a single run has no interval, so a difference may be noise: the seconds of a run are not independent repeats";
-
-/// The note on repeats that were added until enough was known.
-const OPEN_ENDED: &str = "repeats were added while earlier ones could be seen: intervals hold at any time, and are \
-    wider than those of a number of repeats that was chosen in advance";
-
-/// The note on repeats that were added until the time was up.
-const TIME_UP: &str = "repeats were added until the time was up: intervals are a little wider than those of a number of \
-    repeats that was chosen in advance, because the looks before had a part of the error rate";
-
-/// The note on small changes between two builds.
-const LAYOUT: &str = "two builds of one source can differ by 2% in speed, because their code lies elsewhere in memory: \
-    a change that small need not be one of the source";
-
-/// The note on a drift that the order of repeats cannot show.
-const HIDDEN_DRIFT: &str = "each run or invocation has only one repeat, so whatever the machine does in each of them \
-    again, such as slowing down from the start, counts as a change";
-
-/// The note on a design whose targets have one repeat each.
-const SINGLE_REPEAT_OF_DESIGN: &str = "each target was measured once, so intervals assume that most factors have no \
-    effect; with two repeats or more they rest on the noise of repeats";
-
-/// A remark on all comparisons together.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Note {
-    /// No result of the base is valid.
-    NoBase { base: String },
-    /// Some comparison has a single repeat, and therefore no interval.
-    SingleRun,
-    /// Some base and target did not take turns; `None` if no comparison did.
-    NotInTurns { has_several_machines: bool, comparisons: Option<SomeComparisons> },
-    /// Some comparisons have fewer repeats than [`REPEATS_ADVISED`], from `fewest` to `most`; `None`
-    /// if each has.
-    FewRepeats { fewest: u32, most: u32, comparisons: Option<SomeComparisons> },
-    /// Repeats were added while earlier ones could be seen.
-    OpenEnded,
-    /// Repeats were added until the time was up.
-    TimeUp,
-    /// Changes between two builds are so small that the layout of code may make them.
-    Layout,
-    /// The order of some pairs hides a drift: see [`super::drift::is_hidden`].
-    HiddenDrift,
-    /// The changes that a family shows, at the level of each of its comparisons.
-    Family {
-        family: String,
-        comparison_count: usize,
-        shown: ShownChanges,
-        /// The lowest and the highest level at which a part of the family was decided.
-        level_min: f64,
-        level_max: f64,
-        /// The parts that were decided at levels of their own.
-        parts: FamilyParts,
-    },
-    /// The combinations of a factor that differ from the mean of all.
-    Interactions { family: String, comparison_count: usize, shown_count: usize },
-    /// The interactions of a design that are shown.
-    DesignInteractions { family: String, comparison_count: usize, shown_count: usize },
-    /// The targets of a design were measured once.
-    SingleRepeatOfDesign,
-    /// Cells used databases that other cells had loaded; those of a target in all of its repeats, or
-    /// another one in each.
-    SharedLoads { cell_count: usize, of: usize, are_repeats_alike: bool },
-    /// Cells had copies of databases that were kept after a measured step.
-    KeptAfter(KeptAfter),
-    /// A target opened databases that another had loaded. Times are the shortest and the longest.
-    Upgrade { target: String, loader: String, upgrade_s: Option<[f64; 2]>, open_s: [f64; 2] },
-}
-
-/// Cells that had copies of databases for the steps after one, at which a run had kept them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KeptAfter {
-    pub(super) cell_count: usize,
-    pub(super) of: usize,
-    pub(super) step: String,
-    /// The run.
-    pub(super) made_by: String,
-}
-
-impl fmt::Display for KeptAfter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cell_count, of, step, made_by } = self;
-        write!(
-            f,
-            "for the steps after {step}, {cell_count} of {of} cells have copies of databases that run {made_by} kept then: \
-             intervals don't say how other such databases differ"
-        )
-    }
-}
-
-/// Returns what intervals say if cells shared loads.
-fn what_intervals_hold_for(are_repeats_alike: bool) -> &'static str {
-    if are_repeats_alike {
-        "intervals hold for these databases, not for how they differ from load to load"
-    } else {
-        "the targets of a repeat share its load"
-    }
-}
-
-/// Returns what looks like a change of the target if base and target did not take turns.
-fn changes_of_others(has_several_machines: bool) -> &'static str {
-    if has_several_machines {
-        "changes of the machine, and differences between machines, look"
-    } else {
-        "changes of the machine look"
-    }
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            // Too little was measured, or in the wrong order.
-            Self::NoBase { base } => write!(
-                f,
-                "no result of the base {base} is valid, so there is nothing to compare with"
-            ),
-            Self::SingleRun => f.write_str(SINGLE_RUN),
-            Self::NotInTurns { has_several_machines, comparisons } => write!(
-                f,
-                "where base and target did not take turns, or too few of their repeats are pairs{}, {} like changes of the \
-                 target",
-                in_parentheses(comparisons.as_ref()),
-                changes_of_others(*has_several_machines)
-            ),
-            Self::FewRepeats { fewest, most, comparisons } => write!(
-                f,
-                "with {} repeats{}, a few bursts of noise can look like a change: use at least {REPEATS_ADVISED}",
-                range_text(*fewest, *most),
-                in_parentheses(comparisons.as_ref())
-            ),
-            Self::HiddenDrift => f.write_str(HIDDEN_DRIFT),
-            Self::Layout => f.write_str(LAYOUT),
-
-            // How sure the verdicts are.
-            Self::OpenEnded => f.write_str(OPEN_ENDED),
-            Self::TimeUp => f.write_str(TIME_UP),
-            Self::Family { family, comparison_count, shown, level_min, level_max, parts } => {
-                write!(
-                    f,
-                    "{} of {family}: {shown}; the confidence of each interval is {}",
-                    counted(*comparison_count, "comparison"),
-                    confidence(*level_min, *level_max, *parts),
-                )
-            }
-
-            // Where the databases came from.
-            Self::SharedLoads { cell_count, of, are_repeats_alike } => write!(
-                f,
-                "{cell_count} of {of} cells began with a copy of a database that another cell had loaded, and did not load: {}",
-                what_intervals_hold_for(*are_repeats_alike)
-            ),
-            Self::KeptAfter(kept) => write!(f, "{kept}"),
-            Self::Upgrade { target, loader, upgrade_s, open_s } => {
-                write!(f, "{target} opened the database that {loader} had loaded: ")?;
-                if let Some([shortest, longest]) = upgrade_s {
-                    write!(f, "the upgrade took {shortest:.1} to {longest:.1} s, and ")?;
-                }
-                write!(f, "the start took {:.1} to {:.1} s", open_s[0], open_s[1])
-            }
-
-            // Effects of factors, and their interactions.
-            Self::SingleRepeatOfDesign => f.write_str(SINGLE_REPEAT_OF_DESIGN),
-            Self::DesignInteractions { family, comparison_count, shown_count } => write!(
-                f,
-                "interactions of factors on {family}: {shown_count} of {comparison_count} are shown"
-            ),
-            Self::Interactions { family, comparison_count, shown_count } => write!(
-                f,
-                "{family}: a combination differs from the mean of all in {shown_count} of {}",
-                counted(*comparison_count, "comparison")
-            ),
-        }
-    }
-}
-
-/// Formats the confidence of intervals that were decided at these levels.
-fn confidence(level_min: f64, level_max: f64, parts: FamilyParts) -> String {
-    let high = percent(1.0 - level_min);
-    let low = percent(1.0 - level_max);
-    if level_min < level_max {
-        format!("{low}% to {high}%, {}", parts.depends_on())
-    } else {
-        format!("{low}%")
-    }
-}
-
-/// Formats the smallest and the largest of some numbers: `2 to 4`.
-fn range_text(fewest: u32, most: u32) -> String {
-    if fewest < most { format!("{fewest} to {most}") } else { fewest.to_string() }
-}
-
-/// Returns the comparisons that a note concerns, if these are not all: ` (throughput in scan)`.
-fn in_parentheses(comparisons: Option<&SomeComparisons>) -> String {
-    comparisons.map_or(String::new(), |some| format!(" ({some})"))
-}
-
-/// Formats a share in percent with three significant digits, but with all of its nines: `5`,
-/// `0.152`, `99.848`.
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    let small = percent.min(100.0 - percent);
-    let decimals =
-        if small > 0.0 { (2.0 - small.log10().floor()).clamp(0.0, 9.0) as usize } else { 0 };
-
-    let text = format!("{percent:.decimals$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -536,7 +356,7 @@ mod tests {
         let unusable = |status| Absence::Invalid { status, reasons: Vec::new() };
 
         let said = |why: &Absence, numbers: &[u32]| {
-            let repeats = RepeatNames { target: "pg.a", numbers: numbers.to_vec() };
+            let repeats = RepeatNames { targets: vec!["pg.a"], numbers: numbers.to_vec() };
             let text = why.sentence(&repeats);
             text.strip_prefix(&repeats.to_string()).unwrap().to_owned()
         };
@@ -584,8 +404,24 @@ mod tests {
     }
 
     #[test]
-    fn percentages_keep_their_digits() {
-        let levels = [0.05, 0.05 / 33.0, 1.0 - 0.05 / 33.0, 0.95, 0.03, 1.0].map(percent);
-        assert_eq!(levels, ["5", "0.152", "99.848", "95", "3", "100"]);
+    fn the_same_repeats_of_both_targets_share_a_sentence_unless_that_names_the_other() {
+        let absent = |target: &str, number: u32, why: &Absence| Reason::Absent {
+            repeat: RepeatName { target: target.to_owned(), number },
+            why: why.clone(),
+        };
+        let of = |why: Absence| {
+            let places = [("pg.a", 1), ("pg.a", 4), ("pg.b", 1), ("pg.b", 4)];
+            sentences(&places.map(|(target, number)| absent(target, number, &why)))
+        };
+        assert_eq!(
+            of(Absence::FewTurns),
+            [
+                "pg.a and pg.b, repeats 1 and 4 are left out: they have too few turns to say what is typical; longer \
+              steps have more"
+            ]
+        );
+        assert_eq!(of(Absence::Unpaired).len(), 2);
+        let unlike = [absent("pg.a", 1, &Absence::FewTurns), absent("pg.b", 2, &Absence::FewTurns)];
+        assert_eq!(sentences(&unlike).len(), 2);
     }
 }
