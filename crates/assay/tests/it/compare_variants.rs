@@ -113,7 +113,7 @@ fn forms_of_transactions_are_compared_on_postgres() {
 
     let place = Place::new();
     let forms = format!(
-        "name = \"test\"\nrepeats = 2\n[workload.transactions]\nuse = \"tpcb\"\nwarmup = \"0s\"\ntime = \"1200ms\"\n\
+        "name = \"test\"\nrepeats = 2\n[workload.transactions]\nuse = \"tpcb\"\nwarmup = \"0s\"\ntime = \"{QUICK}\"\n\
          steps = [\"load\", \"tpcb\"]\n[workload.transactions.variant.statements]\n\
          [workload.transactions.variant.procedure]\nform = \"procedure\"\n{POSTGRES}\n"
     );

@@ -132,6 +132,8 @@ pub struct StepSink<'a> {
     /// The instruments that sample during the load, until it begins.
     instruments: Option<Instruments>,
     sampling: Option<Sampling>,
+    /// The result of sampling, from when the connections have done their work.
+    sampled: Option<SamplingResult>,
     system_calls: Option<StepCalls>,
     /// The reason why a sample could not be taken or written.
     error: Option<String>,
@@ -172,6 +174,7 @@ impl<'a> StepSink<'a> {
             started_ns: None,
             instruments: Some(instruments),
             sampling: None,
+            sampled: None,
             system_calls: None,
             error: None,
             followers,
@@ -186,7 +189,8 @@ impl<'a> StepSink<'a> {
     pub fn end(mut self, record: &mut Step) -> SinkEnd {
         // Before the engine is idle for long: its background threads continue.
         let calls = self.system_calls.take().map(StepCalls::end);
-        let mut sampled = self.sampling.take().map(Sampling::end).unwrap_or_default();
+        self.end_sampling();
+        let mut sampled = self.sampled.take().unwrap_or_default();
         for reading in std::mem::take(&mut sampled.readings) {
             self.take(reading);
         }
@@ -205,6 +209,12 @@ impl<'a> StepSink<'a> {
             error: self.error,
             started_ns: self.started_ns,
             lost: self.followers.lost,
+        }
+    }
+
+    fn end_sampling(&mut self) {
+        if let Some(sampling) = self.sampling.take() {
+            self.sampled = Some(sampling.end());
         }
     }
 
@@ -277,6 +287,11 @@ impl Sink for StepSink<'_> {
         let sampling = Sampling::begin(&self.clock, start_at, host, observer, states);
         self.sampling = Some(sampling.map_err(|error| error.to_string())?);
         Ok(start_at)
+    }
+
+    /// The server ends its threads with the connections, and the last sample would lack their work.
+    fn before_close(&mut self) {
+        self.end_sampling();
     }
 
     fn intervals(&mut self, rows: &[IntervalRow<'static>]) -> Result<(), String> {
