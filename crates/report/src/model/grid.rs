@@ -74,11 +74,10 @@ impl<'a, L> Grid<'a, L> {
         steps: Vec<StepHead<'a>>,
     ) -> Self {
         // A load is not called a test.
-        let are_tests = steps.iter().all(|step| step.group.is_some());
-        let lead = if are_tests { TEST } else { STEP };
+        let lead = if steps.iter().all(StepHead::is_test) { TEST } else { STEP };
 
         // Identifiers differ from those of other steps, and between the groups of lines.
-        let has_tests = steps.iter().any(|step| step.group.is_some());
+        let has_tests = steps.iter().any(StepHead::is_test);
         let mut id = if has_tests { "-tests".to_string() } else { String::new() };
         if number > 0 {
             id += &format!("-{}", number + 1);
@@ -92,9 +91,10 @@ impl<'a, L> Grid<'a, L> {
         }
     }
 
-    /// Returns whether its rows are tests, without other steps.
-    pub(crate) fn has_only_tests(&self) -> bool {
-        self.across && self.steps.iter().all(|step| step.group.is_some())
+    /// Returns the words that tell the title of a table of tests from that of other steps.
+    pub(crate) fn place_in_title(&self) -> &'static str {
+        let has_only_tests = self.across && self.steps.iter().all(StepHead::is_test);
+        if has_only_tests { " in tests" } else { "" }
     }
 
     /// Returns the table without its title. Calls `cell` row by row.
@@ -137,7 +137,7 @@ pub(crate) type LineGrid<'m, 'a> = Grid<'a, &'m CellLine<'a>>;
 
 /// Returns true if rows are tests, rather than targets.
 pub(crate) fn are_rows(matrix: &Matrix<'_>) -> bool {
-    let tests = matrix.measured().filter(|step| step.group.is_some());
+    let tests = matrix.measured().filter(StepHead::is_test);
     // The repeats of a target are one column; `--each` divides the table.
     let target_counts = matrix
         .groups()

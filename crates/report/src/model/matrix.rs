@@ -33,6 +33,11 @@ impl<'a> StepHead<'a> {
             reported: row.reported,
         }
     }
+
+    /// Returns whether the step is a test: a step of a group, unlike a load.
+    pub(crate) fn is_test(&self) -> bool {
+        self.group.is_some()
+    }
 }
 
 /// The measured steps of a matrix.

@@ -210,7 +210,7 @@ pub struct JudgedComparison {
     pub repeats: u32,
     /// The decision by these repeats.
     pub decision: Decision,
-    /// It is open, but too noisy for more repeats to decide it.
+    /// The comparison is open, but too noisy for more repeats to decide it.
     pub is_too_noisy: bool,
 }
 

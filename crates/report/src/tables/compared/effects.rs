@@ -282,7 +282,7 @@ fn table(effects: &Effects, metric: &str, scope: Scope, grid: &Grid<'_, &EffectL
 
     let subject = metric::subject(grid.name.as_deref(), metric);
     let on = metric_label(metric);
-    let place = if grid.has_only_tests() { " in tests" } else { "" };
+    let place = grid.place_in_title();
     table.title = match (scope, &grid.name) {
         (Scope::EachCombination, _) => format!("{subject} by combination of the other factors"),
         (Scope::Effects, Some(name)) => format!("{name}: effects on {on}"),

@@ -13,6 +13,7 @@ use words::Engine;
 
 use super::board::Board;
 use crate::model::number::{enumerated, listed, percent};
+use crate::model::table::Table;
 
 /// The number of lines up to which a note names them.
 const LINES_MAX: usize = 4;
@@ -97,9 +98,17 @@ fn size_text(size: f64) -> String {
     }
 }
 
+/// Adds the note on repeats that have not begun. The note is about all tables, so the first one that
+/// is shown has it.
+pub(super) fn add_not_begun(board: &Board<'_>, tables: &mut [Table]) {
+    if let Some(first) = tables.iter_mut().find(|table| table.has_figures()) {
+        first.notes.extend(not_begun(board));
+    }
+}
+
 /// Returns which repeats have not begun: `repeats 2 and 3 have not begun; repeat 4 of pg.b has not
 /// begun`. `None` if all have.
-pub(super) fn not_begun(board: &Board<'_>) -> Option<String> {
+fn not_begun(board: &Board<'_>) -> Option<String> {
     // The repeats of a run by the lines that lack them; a line may be a load of a target.
     let mut of_repeats: BTreeMap<(usize, u32), Vec<String>> = BTreeMap::new();
     for line in &board.lines {
@@ -194,9 +203,16 @@ impl Advice {
     }
 }
 
+/// Adds the advice of each table, of which some have none.
+pub(super) fn add_advice(board: &Board<'_>, tables: &mut [Table], advice: Vec<Option<Advice>>) {
+    for (table, note) in tables.iter_mut().zip(said_once(advice, board.only_run())) {
+        table.notes.extend(note);
+    }
+}
+
 /// Returns the notes of tables that have advice or none. What is said of several alike is said once,
 /// and the first that advises repeats of the `run` has the command.
-pub(super) fn said_once(advice: Vec<Option<Advice>>, run: Option<&str>) -> Vec<Option<String>> {
+fn said_once(advice: Vec<Option<Advice>>, run: Option<&str>) -> Vec<Option<String>> {
     let mut said: Vec<Advice> = Vec::new();
     let mut notes = Vec::new();
     for of_table in advice {

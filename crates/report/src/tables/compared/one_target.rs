@@ -32,13 +32,8 @@ pub(super) fn tables(board: &Board<'_>) -> Option<Vec<Table>> {
         advice.push(advice_on(board, &rows));
     }
 
-    // The note is about all tables, so the first one that is shown has it.
-    if let Some(first) = tables.iter_mut().find(|table| table.has_figures()) {
-        first.notes.extend(notes::not_begun(board));
-    }
-    for (table, note) in tables.iter_mut().zip(notes::said_once(advice, board.only_run())) {
-        table.notes.extend(note);
-    }
+    notes::add_not_begun(board, &mut tables);
+    notes::add_advice(board, &mut tables, advice);
     Some(tables)
 }
 

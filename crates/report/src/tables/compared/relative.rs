@@ -66,10 +66,8 @@ fn tables_of(board: &Board<'_>, metric: &str) -> Vec<Table> {
     let grids = board.grids();
     let mut tables: Vec<Table> = grids.iter().map(|grid| table(board, metric, grid)).collect();
 
-    // The note is about all tables, so the first one that is shown has it.
-    let first = tables.iter_mut().find(|table| table.has_figures());
-    if let Some(first) = first.filter(|_| metric == THROUGHPUT) {
-        first.notes.extend(notes::not_begun(board));
+    if metric == THROUGHPUT {
+        notes::add_not_begun(board, &mut tables);
     }
 
     let mut advice = Vec::new();
@@ -77,9 +75,7 @@ fn tables_of(board: &Board<'_>, metric: &str) -> Vec<Table> {
         advice.push(notes::more_repeats(board, &rows_of(board, metric, grid)));
     }
 
-    for (table, note) in tables.iter_mut().zip(notes::said_once(advice, board.only_run())) {
-        table.notes.extend(note);
-    }
+    notes::add_advice(board, &mut tables, advice);
     tables
 }
 
@@ -111,7 +107,7 @@ fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &RepeatedLine>) -> Tab
     });
 
     let subject = metric::subject(grid.name.as_deref(), metric);
-    let place = if grid.has_only_tests() { " in tests" } else { "" };
+    let place = grid.place_in_title();
     table.title = format!("{subject}{place} relative to {}", board.base);
 
     table.notes.extend(metric::meaning(metric));
