@@ -10,7 +10,7 @@ use crate::Random;
 /// The deleter asks for the smallest key again after this many deletes.
 const MIN_KEY_INTERVAL: u64 = 1000;
 /// The point reader asks for the largest key again after this many queries.
-const MAX_KEY_INTERVAL: u64 = 100;
+pub(super) const MAX_KEY_INTERVAL: u64 = 100;
 
 /// The position of a table's oldest rows.
 pub(super) struct OldestRows {

@@ -26,7 +26,7 @@ use engine::{Error, Partitions, StatementPlan, Table};
 use plan::{InsertStep, InsertStepKind, Query, Tables, WriteEnd};
 
 use crate::{Check, ClientShare, OpKind, Program, Random, Schedule, Summaries, Summary, Task};
-use choices::{OldestRows, PointChoices, RangeChoices};
+use choices::{MAX_KEY_INTERVAL, OldestRows, PointChoices, RangeChoices};
 pub use ledger::Ledger;
 use pace::{CommitQuota, Pace};
 use programs::{
@@ -297,6 +297,8 @@ pub struct Insert {
     seed: u64,
     tables: Vec<Table>,
     ledgers: Vec<Ledger>,
+    /// The rows that the last step deleted from all tables.
+    deleted_rows: u64,
 }
 
 impl Insert {
@@ -321,6 +323,7 @@ impl Insert {
         Self {
             ledgers: vec![Ledger::new(); tables.len()],
             tables,
+            deleted_rows: 0,
             plan: plan.clone(),
             clients,
             share: ClientShare::ALL,
@@ -408,11 +411,15 @@ impl Insert {
     pub fn apply(&mut self, step: &InsertStep, summaries: &Summaries, is_flawless: bool) {
         let mut inserted = vec![Vec::new(); self.tables.len()];
         let mut deleted = vec![Vec::new(); self.tables.len()];
+        self.deleted_rows = 0;
         for (client, summary) in summaries {
             let table = self.table_of(*client);
             match summary {
                 Summary::Inserted(rows) => inserted[table].push(*rows),
-                Summary::Deleted(rows) => deleted[table].push(*rows),
+                Summary::Deleted(connection) => {
+                    deleted[table].push(*connection);
+                    self.deleted_rows += connection.rows;
+                }
                 _ => {}
             }
         }
@@ -423,11 +430,10 @@ impl Insert {
         }
     }
 
-    /// Compares the rows that point queries found with the share of existing keys; `None` for other
-    /// steps.
+    /// Compares the rows that point queries found in the last step with the share of existing keys;
+    /// `None` for other steps, and if there are too few queries to tell.
     ///
-    /// A tenth may be missing: keys that were deleted after the reader last asked for the smallest
-    /// one.
+    /// A tenth may be missing, besides the rows that were deleted meanwhile and those missed by chance.
     pub fn check_point_queries(&self, step: &InsertStep, queries: u64, rows: u64) -> Option<Check> {
         let is_point_step = matches!(step.kind, InsertStepKind::Query { query: Query::Point, .. });
         if !is_point_step || queries == 0 {
@@ -435,7 +441,12 @@ impl Insert {
         }
 
         let densities = self.ledgers.iter().filter_map(|ledger| ledger.density_least);
-        let least = 0.9 * densities.fold(1.0, f64::min) * f64::from(POINT_KEYS);
+        let density = 0.9 * densities.fold(1.0, f64::min) * self.share_kept_between_looks(queries);
+        let least = point_rows_least(density, queries);
+        if least <= 0.0 {
+            return None;
+        }
+
         let found = rows as f64 / queries as f64;
         Some(Check::new(
             "rows per point query",
@@ -444,10 +455,31 @@ impl Insert {
             found >= least,
         ))
     }
+
+    /// Returns the share of a table's rows that the last step did not delete between two looks of a
+    /// reader at the largest key. Until the next look, a reader does not ask for the rows that replace
+    /// them.
+    fn share_kept_between_looks(&self, queries: u64) -> f64 {
+        let queries_each = queries as f64 / f64::from(self.clients);
+        let looks = (queries_each / MAX_KEY_INTERVAL as f64).max(1.0);
+        let deleted_rows = self.deleted_rows as f64 / looks;
+        1.0 - deleted_rows / self.rows().max(1) as f64
+    }
+}
+
+/// Returns the fewest rows that point queries find on average, if `density` is the share of existing
+/// keys: five standard deviations of the binomial distribution below the mean. Zero or less if there
+/// are too few queries to tell.
+fn point_rows_least(density: f64, queries: u64) -> f64 {
+    let keys = f64::from(POINT_KEYS);
+    let variance = keys * density * (1.0 - density) / queries as f64;
+    keys * density - 5.0 * variance.max(0.0).sqrt()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::summary::{Deleted, Inserted};
     use crate::tests::planned;
@@ -462,6 +494,37 @@ mod tests {
 
     pub(super) fn step(number: u32, kind: InsertStepKind, rows_per_commit: u32) -> InsertStep {
         InsertStep { number, name: String::new(), kind, rows_per_commit }
+    }
+
+    /// A reader that hardly gets a processor asks for keys of rows that are gone, and its few queries
+    /// find more or fewer by chance.
+    #[test]
+    fn few_point_queries_do_not_tell_whether_rows_are_missing() {
+        let mut insert = Insert::new(&plan(), 1, 1);
+        let load = step(0, InsertStepKind::Write { until: WriteEnd::Rows(1), rate: None }, 1);
+        let rows = |rows, last_key| {
+            let summary = Inserted { rows, last_key: Some(last_key), ..Inserted::default() };
+            (0, Summary::Inserted(summary))
+        };
+        insert.apply(&load, &vec![rows(100_000, 100_000)], true);
+
+        let query = Query::Point;
+        let kind = InsertStepKind::Query { query, rate: 500.0, time: Duration::from_secs(1) };
+        let point_step = step(1, kind, 1);
+        let deleted =
+            Deleted { rows: 50_000, key_min: 50_001, covers_old_rows_only: true, left: None };
+        let written = vec![rows(50_000, 150_000), (0, Summary::Deleted(deleted))];
+        insert.apply(&point_step, &written, true);
+
+        let holds = |queries: u64, rows_each: u64| -> Option<bool> {
+            let check = insert.check_point_queries(&point_step, queries, queries * rows_each)?;
+            Some(check.holds)
+        };
+        assert_eq!(holds(7, 2), Some(true));
+        assert_eq!(holds(1, 0), None);
+        // With many, each asks for rows of which hardly one has been deleted.
+        assert_eq!(holds(100_000, 9), Some(true));
+        assert_eq!(holds(100_000, 4), Some(false));
     }
 
     #[test]

@@ -414,8 +414,8 @@ fn queries_report_a_missing_entry() {
         let is_row = key.len() == ROW_KEY_BYTES;
         !is_row || key[ROW_KEY_BYTES - 1] % 2 == 0
     });
-    let result = bench.step(query(Query::Point, 50), 300);
-    let (kind, rows_per_commit) = query(Query::Point, 50);
+    let result = bench.step(query(Query::Point, 1), 300);
+    let (kind, rows_per_commit) = query(Query::Point, 1);
     let step = step(0, kind, rows_per_commit);
     let check = bench.insert.check_point_queries(&step, result.queries, result.query_rows);
     assert!(!check.unwrap().holds);
