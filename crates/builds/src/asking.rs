@@ -2,13 +2,11 @@
 //! get little time, what they print is limited, and nothing that they start outlives the question.
 
 use std::io::Read;
-use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
-
+use crate::process_group::ProcessGroup;
 use crate::unprivileged::unprivileged;
 use crate::waiting::{now, wait};
 
@@ -34,18 +32,16 @@ pub struct Answer {
 /// # Errors
 /// The program does not start.
 pub fn ask(command: &mut Command) -> anyhow::Result<Answer> {
-    let mut child = unprivileged(command)
-        .process_group(0)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
+    let group = ProcessGroup::begin()?;
+    let mut child =
+        group.add(unprivileged(command)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let pipes = [pieces(child.stdout.take()), pieces(child.stderr.take())];
 
     let began = now();
     let is_late = !wait(&child, &|| began.elapsed() > TIMEOUT)?;
 
     // Also what it started, and a program that stopped only because nobody reads more.
-    let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+    group.kill();
     child.wait()?;
 
     let [stdout, stderr] = pipes.map(|pieces| all_of(&pieces));

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -16,6 +16,7 @@ use fs_err::os::unix::fs::OpenOptionsExt as _;
 
 use crate::error::BuildError;
 use crate::hash;
+use crate::listing::{entries_below, size_of};
 use crate::manifest::{FILE, Manifest};
 use crate::spec::{DOWNLOADS, check_name};
 use crate::version::{is_version, numbers};
@@ -466,28 +467,6 @@ pub fn name_is_taken(name: &str) -> anyhow::Error {
         format!("choose another name with `--name`, or remove that build: `assay builds --remove {name}`"),
     )
     .into()
-}
-
-/// Returns the disk space of all files below `folder` in bytes.
-fn size_of(folder: &Path) -> u64 {
-    let entries = entries_below(folder).unwrap_or_default();
-    let files = entries.iter().filter(|(_, metadata)| !metadata.is_dir());
-    files.map(|(_, metadata)| metadata.blocks() * 512).sum()
-}
-
-/// Returns all files and folders below `folder`, at any depth.
-fn entries_below(folder: &Path) -> std::io::Result<Vec<(PathBuf, std::fs::Metadata)>> {
-    let mut entries = Vec::new();
-    for entry in fs_err::read_dir(folder)? {
-        let entry = entry?;
-        let (path, metadata) = (entry.path(), entry.metadata()?);
-        if metadata.is_dir() {
-            entries.extend(entries_below(&path)?);
-        }
-        entries.push((path, metadata));
-    }
-
-    Ok(entries)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::place::{ASSAY, POSTGRES, Place, QUICK, entries, eventually, workload};
+use crate::place::{ASSAY, POSTGRES, Place, QUICK, entries, eventually, is_alive, workload};
 
 /// Imitates Maven's client. Next to it, `versions` contains the list of versions,
 /// `NAME-VERSION.jar` and similar files are the artifacts, and `mood` contains the fault to
@@ -35,7 +35,7 @@ if [ "$version" = LATEST ]; then
 fi
 if [ "$(cat "$here/mood" 2>/dev/null)" = slow ]; then
     echo $$ > "$here/slow.pid"
-    exec sleep 60
+    exec sleep 600
 fi
 case $kind in
 *:*) file=$name-$version-${kind#*:}.${kind%%:*} ;;
@@ -389,7 +389,7 @@ fn an_unknown_suite_or_package_is_named() {
 }
 
 #[test]
-fn an_interrupted_fetch_leaves_no_build_and_the_next_one_makes_it() {
+fn a_killed_fetch_leaves_no_build_and_no_client_and_the_next_one_makes_it() {
     let shop = Shop::new();
     shop.offer_rocksdb("9.9.3");
     shop.mood("slow");
@@ -400,9 +400,8 @@ fn an_interrupted_fetch_leaves_no_build_and_the_next_one_makes_it() {
     });
     assay.kill().unwrap();
     assay.wait().unwrap();
-    let client = fs_err::read_to_string(&pid_file).unwrap();
-    let client = client.trim().parse().unwrap();
-    crate::place::send(client, rustix::process::Signal::KILL);
+    let client = fs_err::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
+    eventually("the client ends with assay", || !is_alive(client));
 
     shop.check("builds | 0 | no builds");
     shop.mood("well");

@@ -3,9 +3,11 @@
 use crate::fetch::Shop;
 use crate::place::entries;
 
-/// Plays npm's client: the packages are next to it. Each call is recorded in `calls`.
+/// Plays npm's client: the packages are next to it. Each call is recorded in `calls`. Its own copies
+/// go where Assay's limits count them, not to the user's home.
 const NPM: &str = r#"#!/bin/sh
 here=$(dirname "$0")
+mkdir "$npm_config_cache" || exit 1
 for package in "$@"; do :; done
 echo "$package" >> "$here/calls"
 file=$(echo "$package" | tr @ -).tgz

@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use anyhow::Context;
 
 use crate::error::BuildError;
+use crate::process_group::ProcessGroup;
 
 /// The variables with which git's own hooks and aliases redirect it to another repository.
 const REDIRECTIONS: [&str; 9] = [
@@ -108,7 +109,8 @@ impl From<Output> for GitOutput {
 /// # Errors
 /// There is no git. That git itself fails is no error.
 pub fn output(command: &mut Command) -> anyhow::Result<GitOutput> {
-    Ok(command.output().map_err(cannot_start)?.into())
+    let group = ProcessGroup::begin()?;
+    Ok(group.add(command).output().map_err(cannot_start)?.into())
 }
 
 /// Runs git with `input` as its standard input.
@@ -116,7 +118,9 @@ pub fn output(command: &mut Command) -> anyhow::Result<GitOutput> {
 /// # Errors
 /// There is no git. That git itself fails is no error.
 pub fn output_with_input(command: &mut Command, input: &[u8]) -> anyhow::Result<GitOutput> {
-    let mut child = command
+    let group = ProcessGroup::begin()?;
+    let mut child = group
+        .add(command)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,28 +1,18 @@
 //! Runs the shell command of a recipe. Nothing of it survives the end of this process, nor an
-//! interruption.
+//! interruption, unless it leaves its [process group](crate::process_group).
 
 use std::io::ErrorKind;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Signal;
 
 use super::git::without_redirections;
 use crate::error::BuildError;
+use crate::process_group::ProcessGroup;
 use crate::unprivileged::{other_user, unprivileged};
 use crate::waiting::wait;
-
-/// Runs the command `$1`. Kills its process group, and so itself, when the standard input ends:
-/// then the process that has the other end of the pipe has ended.
-const SUPERVISED: &str = r#"
-exec 3<&0 </dev/null
-sh -c "$1" 3<&- &
-recipe=$!
-{ read -r _ <&3; kill -KILL 0; } &
-exec 3<&-
-wait "$recipe"
-"#;
 
 /// The user has interrupted the build. The store has nothing of it.
 #[derive(Debug, thiserror::Error)]
@@ -42,19 +32,18 @@ pub fn run(
     is_stopped: &dyn Fn() -> bool,
 ) -> anyhow::Result<Option<ExitStatus>> {
     let mut command = Command::new("sh");
-    command.args(["-c", SUPERVISED, "sh", make]);
+    command.args(["-c", make]);
     unprivileged(without_redirections(&mut command));
     if other_user().is_some() {
         command.env("HOME", home).env_remove("TMPDIR").env_remove("XDG_CACHE_HOME");
     }
 
     let log = log.file();
-    let mut child = command
+    let group = ProcessGroup::begin()?;
+    let mut child = group
+        .add(&mut command)
         .current_dir(source)
         .env("GIT_TERMINAL_PROMPT", "0")
-        // Ctrl-C in the terminal reaches only this process, which then ends the group.
-        .process_group(0)
-        .stdin(Stdio::piped())
         .stdout(log.try_clone()?)
         .stderr(log.try_clone()?)
         .spawn()
@@ -62,9 +51,7 @@ pub fn run(
 
     let has_ended = wait(&child, is_stopped);
     // What the command left running would write into the source, and reads no more.
-    let group = Pid::from_child(&child);
-    let _ = kill_process_group(group, Signal::KILL);
-
+    group.kill();
     let status = child.wait()?;
     Ok(has_ended?.then_some(status))
 }
@@ -86,7 +73,7 @@ fn cannot_start(error: &std::io::Error, source: &Path) -> BuildError {
 /// Returns true if a signal ended the command that others send: the kernel without memory, or a
 /// user. A crash is the command's own.
 pub fn is_ended_by_others(status: ExitStatus) -> bool {
-    // The shell that waits adds 128 to a signal.
+    // A shell that waits adds 128 to a signal.
     let of_command = status.code().and_then(|code| code.checked_sub(128));
     let number = status.signal().or(of_command);
     let of_others = [Signal::HUP, Signal::INT, Signal::KILL, Signal::TERM];

@@ -1,13 +1,24 @@
 //! Runs the package managers' own clients, and recognizes why they fail.
 
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Seek as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::Context;
 
 use super::DISK_FULL_HELP;
+use super::limits::Limits;
 use crate::error::BuildError;
+use crate::process_group::ProcessGroup;
+use crate::waiting::wait;
+
+/// The limits of a client. Builds have less than 1 GB. 900 MB come in this time at 1 Mbit/s.
+const LIMITS: Limits = Limits { time: Duration::from_secs(2 * 3600), bytes: 4_000_000_000 };
+
+/// The most bytes of each output of a client that are read.
+const OUTPUT_BYTES_MAX: u64 = 4 << 20;
 
 /// The output and outcome of a client.
 #[derive(Debug)]
@@ -142,23 +153,59 @@ impl ClientOutput {
     }
 }
 
-/// Runs a client to its end, and appends its output to `log`. `install` says how to install the
-/// client.
+/// Runs a client to its end, and appends its output to `log`, which is in the folder of downloads.
+/// `install` says how to install the client.
+///
+/// # Errors
+/// The client does not start, runs for too long, or writes too much to the folder of downloads.
 pub fn run(command: &mut Command, log: &Path, install: &str) -> anyhow::Result<ClientOutput> {
+    run_within(&LIMITS, command, log, install)
+}
+
+fn run_within(
+    limits: &Limits,
+    command: &mut Command,
+    log: &Path,
+    install: &str,
+) -> anyhow::Result<ClientOutput> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command
+    let downloads = log.parent().unwrap_or(Path::new("."));
+    // Files, because a full pipe would block the client.
+    let stdout_file = tempfile::tempfile_in(downloads)?;
+    let stderr_file = tempfile::tempfile_in(downloads)?;
+
+    let usage = limits.begin(downloads, [&stdout_file, &stderr_file]);
+    let group = ProcessGroup::begin()?;
+    let mut child = group
+        .add(command)
         .env("LC_ALL", "C.UTF-8")
         .stdin(Stdio::null())
-        .output()
+        .stdout(stdout_file.try_clone()?)
+        .stderr(stderr_file.try_clone()?)
+        .spawn()
         .map_err(|error| not_started(&name, install, error))?;
+    let has_ended = wait(&child, &|| usage.is_too_much());
+    // Also what it left running, which would write into the folder.
+    group.kill();
+    let status = child.wait()?;
 
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    let all = format!("{stdout}{}", String::from_utf8_lossy(&output.stderr));
-
+    let stdout = text_of(&stdout_file)?;
+    let all = format!("{stdout}{}", text_of(&stderr_file)?);
     append(log, &format!("$ {command:?}\n{all}\n"))
         .with_context(|| format!("cannot write the output of `{name}` to a file"))?;
 
-    Ok(ClientOutput { is_success: output.status.success(), stdout, all })
+    if !has_ended? {
+        return Err(usage.error(&name, log).into());
+    }
+    Ok(ClientOutput { is_success: status.success(), stdout, all })
+}
+
+/// Returns the text that a client wrote to a file.
+fn text_of(mut file: &File) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Returns the error of a client that did not start; `install` says how to install it.
@@ -197,6 +244,35 @@ mod tests {
             ("something else", Reason::Other),
         ] {
             assert_eq!(failed_client(text).reason(), reason, "{text}");
+        }
+    }
+
+    /// Runs the script as a client that prints its process ID first, within these limits. Returns the
+    /// error after the client's end.
+    fn error_of(script: &str, limits: &Limits) -> BuildError {
+        let downloads = tempfile::tempdir().unwrap();
+        let log = downloads.path().join("log");
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("echo $$; {script}")]).current_dir(downloads.path());
+        let ended = run_within(limits, &mut command, &log, "");
+
+        let logged = fs_err::read_to_string(&log).unwrap();
+        let process = logged.lines().find(|line| line.parse::<u32>().is_ok()).unwrap();
+        assert!(!Path::new("/proc").join(process).exists(), "{logged}");
+        ended.unwrap_err().downcast().unwrap()
+    }
+
+    #[test]
+    fn a_client_that_takes_too_long_or_writes_too_much_is_ended() {
+        let limits = Limits { time: Duration::from_millis(200), bytes: u64::MAX };
+        let slow = error_of("while :; do echo x >> file; sleep 0.01; done", &limits);
+        assert_eq!(slow.to_string(), "`sh` ran for more than 0 minutes, and was ended");
+
+        let limits = Limits { time: Duration::from_secs(600), bytes: 100_000 };
+        let print = "yes | head -c 1000000";
+        for script in [format!("{print} > file; sleep 600"), format!("{print}; sleep 600")] {
+            let large = error_of(&script, &limits);
+            assert!(large.to_string().contains("wrote more than 0 GB to `"), "{large}");
         }
     }
 

@@ -14,6 +14,7 @@ use super::unpack;
 use crate::error::BuildError;
 use crate::hash;
 use crate::manifest::Artifact;
+use crate::process_group::ProcessGroup;
 
 /// Debian's keys. Without this file, apt's trusted keys are used.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
@@ -94,9 +95,11 @@ impl<'a> Debian<'a> {
 
     /// Unpacks downloaded packages below `root`.
     pub fn unpack(&self, packages: &[Artifact], root: &Path) -> anyhow::Result<()> {
+        let group = ProcessGroup::begin()?;
         let mut links = unpack::Links::default();
         for Artifact { name, size_bytes, .. } in packages {
-            let mut child = Command::new("dpkg-deb")
+            let mut child = group
+                .add(&mut Command::new("dpkg-deb"))
                 .arg("--fsys-tarfile")
                 .arg(self.archives().join(name))
                 .stdin(Stdio::null())

@@ -3,6 +3,8 @@
 pub mod amalgamation;
 mod client;
 pub mod debian;
+mod entry_headers;
+mod limits;
 mod maven;
 mod npm;
 pub mod own_libc;

@@ -9,6 +9,9 @@ use super::client::{self, ClientOutput};
 const INSTALL: &str = "install npm (Debian: `apt-get install npm`), use a Debian package such as \
 `debian:bookworm/libsqlite3-0`, or register a library with `dir:/PATH=NAME`";
 
+/// The folder with npm's own copies of what it downloads, below that of the archive.
+const CACHE: &str = "cache";
+
 /// npm's client with a folder for packages.
 pub struct Npm<'a> {
     /// The folder that keeps downloads until their build is complete.
@@ -48,6 +51,7 @@ impl<'a> Npm<'a> {
             return Err(output.error(what, "npm", &self.log()).into());
         }
 
+        let _ = fs_err::remove_dir_all(partial.join(CACHE));
         let _ = fs_err::remove_dir_all(&folder);
         fs_err::rename(&partial, &folder)?;
 
@@ -61,8 +65,12 @@ impl<'a> Npm<'a> {
     /// Downloads the archive of `package@version` into a folder.
     fn pack(&self, package: &str, folder: &Path) -> anyhow::Result<ClientOutput> {
         let mut command = Command::new("npm");
-        // Nothing of the package is run.
-        command.args(["pack", "--ignore-scripts", package]).current_dir(folder);
+        command
+            // Nothing of the package is run.
+            .args(["pack", "--ignore-scripts", package])
+            // What it downloads counts, wherever it puts it first.
+            .env("npm_config_cache", folder.join(CACHE))
+            .current_dir(folder);
         client::run(&mut command, &self.log(), INSTALL)
     }
 }

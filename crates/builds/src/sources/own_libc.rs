@@ -12,9 +12,9 @@ use std::process::Command;
 
 use anyhow::Context;
 
+use crate::asking::ask;
 use crate::elf::Elf;
 use crate::error::BuildError;
-use crate::unprivileged::unprivileged;
 
 /// The folder of the moved programs, in the folder of the scripts.
 const MOVED_PROGRAMS: &str = ".program";
@@ -94,10 +94,9 @@ fn own_loader(root: &Path, loader_path: &Path) -> anyhow::Result<PathBuf> {
 
 /// Refuses a loader before glibc 2.33, which has no option to set the program's name.
 fn check_loader(loader: &Path) -> anyhow::Result<()> {
-    let help = unprivileged(Command::new(loader).arg("--help")).output();
-    let is_new = help.is_ok_and(|output| {
-        let text = [output.stdout, output.stderr].concat();
-        String::from_utf8_lossy(&text).contains("--argv0")
+    let help = ask(Command::new(loader).arg("--help"));
+    let is_new = help.is_ok_and(|answer| {
+        [answer.stdout, answer.stderr].iter().any(|text| text.contains("--argv0"))
     });
 
     if is_new {

@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context, bail};
 use tar::EntryType;
 
+use super::entry_headers::HeaderLimit;
 use crate::elf;
 
 /// Folders of Debian packages that no server reads.
@@ -29,6 +30,9 @@ const MERGED: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 const ENTRIES_MAX: usize = 100_000;
 /// The most bytes of the headers of so many entries, with long names.
 const HEADERS_BYTES_MAX: u64 = 2048 * ENTRIES_MAX as u64;
+
+/// The memory for a block of `xz` in KiB: the strongest usual level needs half of it.
+const XZ_KB_MAX: u32 = 128 << 10;
 
 /// The most bytes and folders of a path in an archive. Real ones have less than half as many; each
 /// folder costs a look when a link is created below it.
@@ -134,7 +138,7 @@ pub fn archive_in_jar(jar: &Path, root: &Path, suffix: &str) -> anyhow::Result<(
     let content: Box<dyn Read + '_> = if name.ends_with(".gz") {
         Box::new(flate2::bufread::GzDecoder::new(entry))
     } else {
-        Box::new(lzma_rust2::XzReader::new(entry, true))
+        Box::new(lzma_rust2::XzReader::new_mem_limit(entry, true, XZ_KB_MAX))
     };
 
     let mut links = Links::default();
@@ -224,33 +228,46 @@ fn unpack_tar(
         Ok(select(&path).filter(|path| !path.as_os_str().is_empty()))
     };
 
-    // Long names are entries that the reader keeps in memory, so they are limited here.
     let content = content.take(budget.left.saturating_add(HEADERS_BYTES_MAX));
-    for (index, entry) in tar::Archive::new(content).entries()?.enumerate() {
-        anyhow::ensure!(index < ENTRIES_MAX, "the archive has more than {ENTRIES_MAX} entries");
+    let header_limit = HeaderLimit::default();
+    let mut archive = tar::Archive::new(header_limit.reader(content));
+    let mut entries = archive.entries()?;
+    let mut entry_count = 0;
+    while let Some(entry) = header_limit.next_entry(&mut entries) {
+        entry_count += 1;
+        anyhow::ensure!(
+            entry_count <= ENTRIES_MAX,
+            "the archive has more than {ENTRIES_MAX} entries"
+        );
         let mut entry = entry?;
         // Entries that are skipped are decompressed, too.
         budget.check(entry.size())?;
-        let Some(path) = destination(&entry.path()?)? else {
-            continue;
-        };
+        // Reading the holes of many would take hours.
+        let is_sparse = entry.header().entry_type().is_gnu_sparse();
+        anyhow::ensure!(!is_sparse, "the archive has a sparse file, which no build has");
 
-        match entry.header().entry_type() {
-            EntryType::Regular | EntryType::Continuous => {
-                let full = root.join(&path);
-                make_parent(&full)?;
-                let is_executable = entry.header().mode()? & 0o111 != 0;
-                budget.write(&mut entry, &full)?;
-                set_mode(&full, is_executable)?;
+        let selected = destination(&entry.path()?)?;
+        if let Some(path) = selected {
+            match entry.header().entry_type() {
+                EntryType::Regular | EntryType::Continuous => {
+                    let full = root.join(&path);
+                    make_parent(&full)?;
+                    let is_executable = entry.header().mode()? & 0o111 != 0;
+                    budget.write(&mut entry, &full)?;
+                    set_mode(&full, is_executable)?;
+                }
+                EntryType::Symlink => {
+                    let target = relative_target(&path, &link_target(&entry)?)?;
+                    links.0.entry(path).or_insert(target);
+                }
+                EntryType::Link => hard_links.push((path, link_target(&entry)?)),
+                // Folders are created with their first file; a server needs no devices.
+                _ => {}
             }
-            EntryType::Symlink => {
-                let target = relative_target(&path, &link_target(&entry)?)?;
-                links.0.entry(path).or_insert(target);
-            }
-            EntryType::Link => hard_links.push((path, link_target(&entry)?)),
-            // Folders are created with their first file; a server needs no devices.
-            _ => {}
         }
+
+        // Else what is not read would count as headers of the next entry.
+        io::copy(&mut entry, &mut io::sink())?;
     }
 
     // A link may come before its file.
@@ -407,6 +424,38 @@ mod tests {
             let text = format!("{:#}", refused.unwrap_err());
             assert!(text.contains("has a path of") && text.len() < 200, "{text}");
         }
+    }
+
+    #[test]
+    fn names_and_attributes_that_would_fill_the_memory_are_refused_before_they_are_read() {
+        for kind in [EntryType::GNULongName, EntryType::GNULongLink, EntryType::XHeader] {
+            let size = 100_u64 << 20;
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(kind);
+            header.set_size(size);
+            header.set_cksum();
+            let mut long_name = io::repeat(b'x').take(size);
+            let package = header.as_bytes().as_slice().chain(&mut long_name);
+            let root = tempfile::tempdir().unwrap();
+            let refused = debian_package(package, size, root.path(), &mut Links::default());
+            let text = refused.unwrap_err().to_string();
+            assert!(text.contains("name and attributes have more than 64 KiB"), "{kind:?}: {text}");
+            assert!(long_name.limit() > size - (1 << 20), "{kind:?}: {}", long_name.limit());
+        }
+    }
+
+    #[test]
+    fn the_content_of_an_entry_that_is_skipped_is_no_header_of_the_next() {
+        let content = "x".repeat(1 << 20);
+        let package = archive(|builder| {
+            file(builder, "./usr/share/doc/long", 0o644, &content);
+            file(builder, &format!("./usr/{}", "x".repeat(200)), 0o644, &content);
+            file(builder, "./usr/last", 0o644, "last");
+        });
+        let root = tempfile::tempdir().unwrap();
+        let mut links = Links::default();
+        debian_package(&package[..], package.len() as u64, root.path(), &mut links).unwrap();
+        assert_eq!(fs_err::read_to_string(root.path().join("usr/last")).unwrap(), "last");
     }
 
     #[test]
