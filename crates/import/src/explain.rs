@@ -39,20 +39,11 @@ pub fn explain(understood: &Understood) -> String {
     for refusal in &understood.refused {
         let _ = writeln!(text, "refused: {refusal}");
     }
-
-    if !unknown.is_empty() {
-        let count = words::counted(unknown.len(), "file");
-        let _ = writeln!(text, "no pattern matches {count}:");
-        for path in unknown.iter().take(LISTED_MAX) {
-            let _ = writeln!(text, "  {path}");
-        }
-        if unknown.len() > LISTED_MAX {
-            let _ = writeln!(text, "  and {} more", unknown.len() - LISTED_MAX);
-        }
-    }
+    add_unknown(&mut text, &unknown);
     if ignored > 0 {
         let _ = writeln!(text, "the campaign ignores {}", words::counted(ignored, "file"));
     }
+
     let step_count = understood.step_count();
     let _ = writeln!(
         text,
@@ -62,4 +53,20 @@ pub fn explain(understood: &Understood) -> String {
         words::counted(understood.files.len(), "file")
     );
     text
+}
+
+/// Lists the first of the files that no pattern matches.
+fn add_unknown(text: &mut String, unknown: &[&str]) {
+    if unknown.is_empty() {
+        return;
+    }
+
+    let count = words::counted(unknown.len(), "file");
+    let _ = writeln!(text, "no pattern matches {count}:");
+    for path in unknown.iter().take(LISTED_MAX) {
+        let _ = writeln!(text, "  {path}");
+    }
+    if unknown.len() > LISTED_MAX {
+        let _ = writeln!(text, "  and {} more", unknown.len() - LISTED_MAX);
+    }
 }

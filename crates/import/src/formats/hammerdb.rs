@@ -19,6 +19,9 @@ const PROCEDURES: [(&str, &str); 5] = [
     ("OSTAT", "order_status"),
 ];
 
+/// The most characters of a failed client's message that are kept.
+const FAILURE_LENGTH_MAX: usize = 200;
+
 /// The line `System achieved`.
 #[derive(Clone, Copy)]
 struct Achieved {
@@ -53,18 +56,35 @@ const ENGINES: [(&str, &str); 4] = [
 ];
 
 impl HammerdbReader {
+    /// Reads a line about the tool and its clients. Returns false if it is something else.
+    fn head(&mut self, text: &str) -> bool {
+        if let Some(rest) = text.trim().strip_prefix("HammerDB CLI v") {
+            let version = rest.split_whitespace().next().unwrap_or_default();
+            self.facts.tool = Some(format!("HammerDB {version}"));
+            self.is_hammerdb = true;
+            return true;
+        }
+
+        if let Some((before, _)) = text.split_once(" Active Virtual Users configured") {
+            let users = before.rsplit([' ', ':']).next().unwrap_or_default();
+            self.facts.clients = users.parse().ok();
+            self.is_hammerdb = true;
+            return true;
+        }
+
+        if let Some((_, rest)) = text.split_once("Timing test period of ") {
+            let minutes = rest.split(' ').next().unwrap_or_default();
+            self.minutes = minutes.parse().ok();
+            return true;
+        }
+        false
+    }
+
     /// Reads `TEST RESULT : System achieved 33781 NOPM from 77832 PostgreSQL TPM`.
     fn result(&mut self, line: &Line<'_>, rest: &str) -> Result<(), Refusal> {
         let words: Vec<&str> = rest.split_whitespace().collect();
-        let before = |unit: &str| {
-            let at = words.iter().position(|word| word.trim_end_matches('.') == unit)?;
-            words[..at].iter().rev().find(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
-        };
-        let missing = |unit: &str| Refusal::at(line.number, format!("the result has no {unit}"));
-        let nopm = before("NOPM").ok_or_else(|| missing("NOPM"))?;
-        let tpm = before("TPM").ok_or_else(|| missing("TPM"))?;
-        let nopm = count(nopm, "NOPM", line.number)?;
-        let tpm = count(tpm, "TPM", line.number)?;
+        let nopm = number_before(&words, "NOPM", line)?;
+        let tpm = number_before(&words, "TPM", line)?;
 
         if self.achieved.is_some() {
             return Err(Refusal::at(line.number, "a second result; each run needs its own file"));
@@ -73,10 +93,33 @@ impl HammerdbReader {
             let text = format!("{nopm} new orders exceed {tpm} transactions of all kinds");
             self.doubts.push(Doubt::at("import::swapped", line.number, text));
         }
+
         let engine = ENGINES.iter().find(|(name, _)| rest.contains(name));
         self.facts.engine = engine.map(|(_, engine)| (*engine).to_owned());
         self.achieved = Some(Achieved { nopm, tpm, line: line.number });
         Ok(())
+    }
+
+    /// Reads a line of the profile. Returns false if it is something else.
+    fn profile(&mut self, line: &Line<'_>) -> Result<bool, Refusal> {
+        let text = line.text;
+        if text.contains(">>>>> SUMMARY OF") {
+            self.in_summary = true;
+            self.is_hammerdb = true;
+            return Ok(true);
+        }
+
+        if let Some((_, rest)) = text.split_once(">>>>> PROC:") {
+            let name = rest.trim().split(' ').next().unwrap_or_default();
+            self.procedure = Some(kind_of_procedure(name));
+            return Ok(true);
+        }
+
+        if text.contains("CALLS:") || text.contains("P99:") {
+            self.times(line)?;
+            return Ok(true);
+        }
+        Ok(false)
     }
 
     /// Reads `CALLS: 128477 MIN: 0.689ms AVG: 1.556ms MAX: 55.498ms ...` and the line of
@@ -85,6 +128,7 @@ impl HammerdbReader {
         let Some(procedure) = self.procedure.clone().filter(|_| self.in_summary) else {
             return Ok(());
         };
+
         let words = line.words();
         for pair in words.windows(2) {
             let statistic = match pair[0] {
@@ -96,6 +140,7 @@ impl HammerdbReader {
                 "P99:" => "p99",
                 _ => continue,
             };
+
             let Some((ms, "ms")) = with_unit(pair[1]) else {
                 let text = format!("`{}` is not a time in ms", pair[1]);
                 return Err(Refusal::at(line.number, text));
@@ -105,9 +150,14 @@ impl HammerdbReader {
         }
         Ok(())
     }
-}
 
-impl HammerdbReader {
+    /// Notes the message of a client that failed. The first one is the reason why the step failed.
+    fn add_failure(&mut self, line: &Line<'_>) {
+        let message: String = line.text.trim().chars().take(FAILURE_LENGTH_MAX).collect();
+        self.doubts.push(Doubt::at("import::errors", line.number, message.clone()));
+        self.failure.get_or_insert(message);
+    }
+
     /// Adds the times of procedures. Only of new orders is it known how many there were.
     fn add_times(&mut self, outcome: &mut StepResult) {
         let minutes = outcome.elapsed_ns as f64 / 60e9;
@@ -126,36 +176,36 @@ impl HammerdbReader {
     }
 }
 
+/// Returns the number before a unit in the words of a result.
+fn number_before(words: &[&str], unit: &str, line: &Line<'_>) -> Result<u64, Refusal> {
+    let unit_at = words.iter().position(|word| word.trim_end_matches('.') == unit);
+    let before = &words[..unit_at.unwrap_or(0)];
+
+    let number = before.iter().rev().find(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    let Some(number) = number else {
+        return Err(Refusal::at(line.number, format!("the result has no {unit}")));
+    };
+    count(number, unit, line.number)
+}
+
+/// Returns the kind of operation of a procedure, by its name in profiles.
+fn kind_of_procedure(name: &str) -> String {
+    let known = PROCEDURES.iter().find(|(known, _)| *known == name);
+    known.map_or_else(|| name.to_lowercase(), |(_, kind)| (*kind).to_owned())
+}
+
 impl FormatReader for HammerdbReader {
     fn line(&mut self, line: &Line<'_>) -> Result<(), Refusal> {
-        let text = line.text;
-        if let Some(version) = text.trim().strip_prefix("HammerDB CLI v") {
-            let version = version.split_whitespace().next().unwrap_or_default();
-            self.facts.tool = Some(format!("HammerDB {version}"));
+        if let Some((_, result)) = line.text.split_once("System achieved ") {
             self.is_hammerdb = true;
-        } else if let Some((_, rest)) = text.split_once("System achieved ") {
-            self.is_hammerdb = true;
-            self.result(line, rest)?;
-        } else if let Some((before, _)) = text.split_once(" Active Virtual Users configured") {
-            let users = before.rsplit([' ', ':']).next().unwrap_or_default();
-            self.facts.clients = users.parse().ok();
-            self.is_hammerdb = true;
-        } else if let Some((_, rest)) = text.split_once("Timing test period of ") {
-            self.minutes = rest.split(' ').next().and_then(|minutes| minutes.parse().ok());
-        } else if text.contains(">>>>> SUMMARY OF") {
-            self.in_summary = true;
-            self.is_hammerdb = true;
-        } else if let Some((_, rest)) = text.split_once(">>>>> PROC:") {
-            let name = rest.trim().split(' ').next().unwrap_or_default();
-            let known = PROCEDURES.iter().find(|(known, _)| *known == name);
-            self.procedure =
-                known.map(|(_, kind)| (*kind).to_owned()).or_else(|| Some(name.to_lowercase()));
-        } else if text.contains("CALLS:") || text.contains("P99:") {
-            self.times(line)?;
-        } else if text.contains("FINISHED FAILED") {
-            let message: String = text.trim().chars().take(200).collect();
-            self.doubts.push(Doubt::at("import::errors", line.number, message.clone()));
-            self.failure.get_or_insert(message);
+            return self.result(line, result);
+        }
+
+        if self.head(line.text) || self.profile(line)? {
+            return Ok(());
+        }
+        if line.text.contains("FINISHED FAILED") {
+            self.add_failure(line);
         }
         Ok(())
     }

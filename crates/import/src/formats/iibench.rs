@@ -93,6 +93,7 @@ pub(crate) struct IibenchReader {
 }
 
 impl IibenchReader {
+    /// Reads a line of one second: the time, totals so far, and the longest times.
     fn second(&mut self, line: &Line<'_>, words: &[&str]) -> Result<(), Refusal> {
         let number = line.number;
         let Some(columns) = &self.columns else {
@@ -106,9 +107,7 @@ impl IibenchReader {
             return Ok(());
         }
 
-        let time = measure(words[columns.time], "t_sec", number)?;
-        let time_ns = seconds_to_ns(time, "t_sec", number)?;
-        let second = u32::try_from(time_ns.saturating_sub(1) / 1_000_000_000).unwrap_or(0);
+        let second = second_that_ends_at(words[columns.time], number)?;
         if self.last_second.is_some_and(|last| second < last) {
             let text = "the time jumps backward, so the file has two runs; each needs its own";
             return Err(Refusal::at(number, text));
@@ -127,30 +126,12 @@ impl IibenchReader {
         };
 
         // The line counts statements only for queries: `outcome` computes those of the others.
-        self.seconds.push(Second {
-            second,
-            kind: "insert".to_owned(),
-            rows: inserted,
-            service_ns_max: insert_ns_max,
-            ..Second::default()
-        });
+        self.seconds.push(rows_of_second(second, "insert", inserted, insert_ns_max));
         if columns.deleted.is_some() {
-            self.seconds.push(Second {
-                second,
-                kind: "delete".to_owned(),
-                rows: deleted,
-                service_ns_max: delete_ns_max,
-                ..Second::default()
-            });
+            self.seconds.push(rows_of_second(second, "delete", deleted, delete_ns_max));
         }
-        self.seconds.push(Second {
-            second,
-            kind: "query".to_owned(),
-            ok: queried,
-            rows: queried,
-            service_ns_max: query_ns_max,
-            ..Second::default()
-        });
+        let of_queries = rows_of_second(second, "query", queried, query_ns_max);
+        self.seconds.push(Second { ok: queried, ..of_queries });
         Ok(())
     }
 
@@ -279,6 +260,18 @@ impl IibenchReader {
             self.doubts.push(Doubt::at("import::rate", line, text));
         }
     }
+}
+
+/// Returns the number of the second that ends at a time.
+fn second_that_ends_at(time: &str, line: u64) -> Result<u32, Refusal> {
+    let time_s = measure(time, "t_sec", line)?;
+    let time_ns = seconds_to_ns(time_s, "t_sec", line)?;
+    Ok(u32::try_from(time_ns.saturating_sub(1) / 1_000_000_000).unwrap_or(0))
+}
+
+/// Returns the rows and the longest time of a kind of operation in a second.
+fn rows_of_second(second: u32, kind: &str, rows: u64, service_ns_max: u64) -> Second {
+    Second { second, kind: kind.to_owned(), rows, service_ns_max, ..Second::default() }
 }
 
 /// Returns the longest time in a column in nanoseconds; 0 for a column that the version lacks.

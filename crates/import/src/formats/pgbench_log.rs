@@ -110,6 +110,35 @@ impl PgbenchLogReader {
         Ok(())
     }
 
+    /// Adds the seconds of all clients, numbered from `first_s`, and their totals.
+    fn add_seconds(&self, outcome: &mut StepResult, first_s: i64) {
+        let mut failed: u64 = 0;
+        let mut retried: u64 = 0;
+        for ((second, client), counts) in &self.seconds {
+            failed += counts.failed;
+            retried = retried.saturating_add(counts.retried);
+            outcome.count_ok(TRANSACTION, OpRole::Unknown, counts.ok, 0);
+            outcome.seconds.push(Second {
+                second: u32::try_from(second - first_s).unwrap_or(0),
+                client: *client,
+                kind: TRANSACTION.to_owned(),
+                ok: counts.ok,
+                failed: counts.failed,
+                retried: counts.retried,
+                rows: 0,
+                service_ns_max: counts.service_ns_max,
+                response_ns_max: counts.response_ns_max,
+            });
+        }
+
+        if let Some(ops) = outcome.ops.get_mut(TRANSACTION) {
+            ops.failed = failed;
+            ops.retried = retried;
+            ops.skipped = self.skipped;
+            ops.offered = ops.ok + failed + self.skipped;
+        }
+    }
+
     /// Returns the end of a transaction in microseconds since 1970.
     fn end_us(&self, words: &[&str], line: u64) -> Result<i64, Refusal> {
         let epoch_s = count(words[4], "the time", line)? as i64;
@@ -170,31 +199,7 @@ impl FormatReader for PgbenchLogReader {
         outcome.elapsed_ns = elapsed_us.saturating_mul(1000);
         let first_s = span.begin_us.div_euclid(1_000_000);
         outcome.begins_unix_s = Some(first_s);
-
-        let mut failed: u64 = 0;
-        let mut retried: u64 = 0;
-        for ((second, client), counts) in &self.seconds {
-            failed += counts.failed;
-            retried = retried.saturating_add(counts.retried);
-            outcome.count_ok(TRANSACTION, OpRole::Unknown, counts.ok, 0);
-            outcome.seconds.push(Second {
-                second: u32::try_from(second - first_s).unwrap_or(0),
-                client: *client,
-                kind: TRANSACTION.to_owned(),
-                ok: counts.ok,
-                failed: counts.failed,
-                retried: counts.retried,
-                rows: 0,
-                service_ns_max: counts.service_ns_max,
-                response_ns_max: counts.response_ns_max,
-            });
-        }
-        if let Some(ops) = outcome.ops.get_mut(TRANSACTION) {
-            ops.failed = failed;
-            ops.retried = retried;
-            ops.skipped = self.skipped;
-            ops.offered = ops.ok + failed + self.skipped;
-        }
+        self.add_seconds(&mut outcome, first_s);
 
         outcome.distributions.insert(format!("{TRANSACTION}.service"), self.service);
         if self.has_lag {

@@ -76,32 +76,56 @@ impl SysbenchReader {
 
     /// Reads a line before the summary. Returns false if it is something else.
     fn head(&mut self, line: &Line<'_>) -> Result<bool, Refusal> {
-        let number = line.number;
         if let Some(rest) = line.text.strip_prefix("sysbench ") {
-            let version = rest.split([' ', ':']).next().unwrap_or_default();
-            let is_version = version.starts_with(|letter: char| letter.is_ascii_digit());
-            if !is_version {
-                self.command(line);
-                return Ok(true);
-            }
-            if self.summary.is_some() {
-                let text = "a second run of sysbench begins; each needs a file of its own";
-                return Err(Refusal::at(number, text));
-            }
-            self.is_sysbench = true;
-            self.facts.tool = Some(format!("sysbench {version}"));
-        } else if line.text.contains("sysbench ") && line.text.contains("--threads=") {
+            self.version_or_command(line, rest)?;
+            return Ok(true);
+        }
+
+        // Scripts print the command with what they put before it.
+        if line.text.contains("sysbench ") && line.text.contains("--threads=") {
             self.command(line);
-        } else if let Some(threads) = line.after("Number of threads:") {
-            self.facts.clients =
-                u32::try_from(count(threads, "the number of threads", number)?).ok();
+            return Ok(true);
+        }
+
+        if self.setting(line)? {
+            return Ok(true);
+        }
+        let Some(found) = interval(line)? else {
+            return Ok(false);
+        };
+        self.intervals.push(found);
+        Ok(true)
+    }
+
+    /// Reads a line that begins with `sysbench`: its version, or a command line. `rest` is what
+    /// follows.
+    fn version_or_command(&mut self, line: &Line<'_>, rest: &str) -> Result<(), Refusal> {
+        let version = rest.split([' ', ':']).next().unwrap_or_default();
+        let is_version = version.starts_with(|letter: char| letter.is_ascii_digit());
+        if !is_version {
+            self.command(line);
+            return Ok(());
+        }
+
+        if self.summary.is_some() {
+            let text = "a second run of sysbench begins; each needs a file of its own";
+            return Err(Refusal::at(line.number, text));
+        }
+        self.is_sysbench = true;
+        self.facts.tool = Some(format!("sysbench {version}"));
+        Ok(())
+    }
+
+    /// Reads a setting that sysbench or a script prints. Returns false if it is something else.
+    fn setting(&mut self, line: &Line<'_>) -> Result<bool, Refusal> {
+        if let Some(threads) = line.after("Number of threads:") {
+            let threads = count(threads, "the number of threads", line.number)?;
+            self.facts.clients = u32::try_from(threads).ok();
         } else if let Some(time) = line.after("Warmup time:") {
             let seconds = with_unit(time).map_or(0.0, |(seconds, _)| seconds);
-            self.facts.warm_up_ns = seconds_to_ns(seconds, "the warm-up", number)?;
+            self.facts.warm_up_ns = seconds_to_ns(seconds, "the warm-up", line.number)?;
         } else if let Some(cpus) = line.text.strip_suffix(" CPUs") {
             self.facts.cpus = cpus.trim().parse().ok().or(self.facts.cpus);
-        } else if let Some(found) = interval(line)? {
-            self.intervals.push(found);
         } else {
             return Ok(false);
         }
