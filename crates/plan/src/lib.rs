@@ -138,19 +138,10 @@ pub fn parse(
 fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
     let section = &mut Section::new("", root, Place::Nowhere);
 
-    // How often cells are measured, and in which order. Values are listed in the order in which they
-    // are read.
+    // How cells are measured. Values are listed in the order in which they are read.
     let name = cx.value(section, "name", &Name, name_from(path));
-    let counts = ListOf(Quantity::count(1..=CLIENTS_MAX), "a list of counts");
-    let clients = cx.field(section, "clients", &counts, vec![(1, Place::Nowhere)]);
-    let repeats = Repeats::read(cx, section);
-    let turns = cx.value(section, "turns", &TurnKind, None);
-    let idle = cx.value(section, "idle", &Choice(Idle::NAMES), Idle::Frozen);
-    let placement = cx.value(section, "placement", &Choice(Placement::NAMES), Placement::Kernel);
-
+    let cell_keys = CellKeys::read(cx, section);
     let base_keys = BaseKeys::take(cx, section);
-
-    // How each cell is measured.
     let seed = cx.value(section, "seed", &Quantity::count(0..=u64::MAX), 1);
     let surroundings = Surroundings::read(cx, section);
     let rates = rates::read(cx, section);
@@ -159,23 +150,24 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
 
     // What runs, and what is compared.
     let chosen = ChosenSteps::read(cx, section, surroundings.reuse);
-    let variants = variants(cx, section, largest_count(&clients), &chosen);
+    let variants = variants(cx, section, cell_keys.clients_max(), &chosen);
     let against_itself = base_keys.is_against_itself();
     let mut compared = Compared::read(cx, section, base_keys.base(), against_itself);
     section.finish(cx);
 
     // What does not go together.
-    chosen.check(cx, turns.is_some(), exact.repeats > 0);
+    chosen.check(cx, cell_keys.turns.is_some(), exact.repeats > 0);
     check_engines(cx, variants.as_deref(), &compared.builds);
     base_keys.pair_with_twin(cx, &mut compared);
     let has_comparisons = compared.targets.len() != 1 || has_variants(variants.as_deref());
-    repeats.check(cx, has_comparisons, surroundings.reuse);
+    cell_keys.repeats.check(cx, has_comparisons, surroundings.reuse);
 
     let first = first_measured(cx, variants.as_deref(), &compared.builds, &compared.targets);
 
     // Without a base or a workload, there is no plan. The reason is reported already.
     let Bases { base, groups } = base_keys.bases(cx, first, &compared)?;
     let variants = variants?;
+    let CellKeys { clients, repeats, turns, idle, placement } = cell_keys;
     let Compared { builds, configs, targets, designed, .. } = compared;
 
     Some(Plan {
@@ -218,10 +210,34 @@ fn read(cx: &mut Context<'_>, path: &str, root: Table) -> Option<Plan> {
     })
 }
 
-/// Returns the largest number of clients; `None` if not all numbers could be read.
-fn largest_count(clients: &Field<Vec<(u32, Place)>>) -> Option<u32> {
-    let counts = clients.value.iter().map(|(count, _)| *count);
-    counts.max().filter(|_| clients.trusted)
+/// The fields of a [`Plan`] that say how often cells are measured, and in which order.
+struct CellKeys {
+    clients: Field<Vec<(u32, Place)>>,
+    repeats: Repeats,
+    turns: Option<TurnLength>,
+    idle: Idle,
+    placement: Placement,
+}
+
+impl CellKeys {
+    fn read(cx: &mut Context<'_>, section: &mut Section) -> Self {
+        let counts = ListOf(Quantity::count(1..=CLIENTS_MAX), "a list of counts");
+        let placements = Choice(Placement::NAMES);
+
+        Self {
+            clients: cx.field(section, "clients", &counts, vec![(1, Place::Nowhere)]),
+            repeats: Repeats::read(cx, section),
+            turns: cx.value(section, "turns", &TurnKind, None),
+            idle: cx.value(section, "idle", &Choice(Idle::NAMES), Idle::Frozen),
+            placement: cx.value(section, "placement", &placements, Placement::Kernel),
+        }
+    }
+
+    /// Returns the largest number of clients; `None` if not all numbers could be read.
+    fn clients_max(&self) -> Option<u32> {
+        let counts = self.clients.value.iter().map(|(count, _)| *count);
+        counts.max().filter(|_| self.clients.trusted)
+    }
 }
 
 /// Returns whether a target is measured under several workloads, or those are not known after an

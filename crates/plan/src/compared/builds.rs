@@ -102,6 +102,7 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<WrittenBuild> {
 
     let replicas = section.take("replica-url");
     let exporter = ExporterKeys::take(&mut section);
+
     // Listings and errors about the build begin with its source.
     let listed_at = cx.resolved.len();
     let recipe = RecipeKeys::read(cx, &mut section);
@@ -136,19 +137,16 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<WrittenBuild> {
     };
     cx.resolve_at(listed_at, key, found.shown, place);
 
+    let is_running = matches!(found.source, BuildSource::Url(_));
     let mut replica_urls = Vec::new();
     if let Some(replicas) = replicas {
-        let key = section.name_of(&replicas.key);
-        if !matches!(found.source, BuildSource::Url(_)) {
-            let message = format!("{} needs `url`", code(&key));
-            cx.error("plan::conflict", replicas.key_place, message)
-                .label("assay starts this build's server and its replicas itself")
-                .help("for such a build, set `replicas` in its config");
+        let replicas_key = section.name_of(&replicas.key);
+        if !is_running {
+            refuse_replica_urls(cx, &replicas_key, replicas.key_place);
         }
-        replica_urls = read_replica_urls(cx, found.engine, &key, replicas.node);
+        replica_urls = read_replica_urls(cx, found.engine, &replicas_key, replicas.node);
     }
 
-    let is_running = matches!(found.source, BuildSource::Url(_));
     let host_metrics = exporter.read(cx, &path, is_running);
 
     let build = Build {
@@ -222,6 +220,14 @@ fn installed(cx: &mut Context<'_>, key: &str, node: &Node) -> Option<String> {
         return None;
     }
     Some(text)
+}
+
+/// Reports URLs of replicas of a build whose server does not run already.
+fn refuse_replica_urls(cx: &mut Context<'_>, key: &str, place: Place) {
+    let message = format!("{} needs `url`", code(key));
+    cx.error("plan::conflict", place, message)
+        .label("assay starts this build's server and its replicas itself")
+        .help("for such a build, set `replicas` in its config");
 }
 
 /// Reads the URLs of replicas of an engine: one, or a list.

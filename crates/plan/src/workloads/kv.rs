@@ -170,24 +170,18 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     let key_size = cx.value(section, "key-size", &Quantity::count(KEY_SIZE), 20);
     let operators = Choice(MergeOperator::NAMES);
     let merge_operator = cx.field(section, "merge-operator", &operators, MergeOperator::Put);
-    let (value_sizes, value_size) = match merge_operator.value {
-        MergeOperator::Put => (VALUE_SIZE, 400),
-        MergeOperator::Uint64Add => (SUM_SIZE..=SUM_SIZE, SUM_SIZE),
-    };
-    let value_sizes = Quantity::count(value_sizes);
-    let value_size =
-        cx.inherited(section, "value-size", &value_sizes, &merge_operator, value_size).value;
+    let value_size = value_size(cx, section, &merge_operator);
     let compression_ratio = cx.value(section, "compression-ratio", &Quantity::share(), 0.5);
     let write_rate = cx.field(section, "write-rate", &Quantity::byte_rate(), 2 << 20);
 
     let time = Quantity::time(step::TIME_MIN..=TIME_MAX);
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(5));
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
-    let multiget = Quantity::count(MULTIGET_KEYS);
     let read_keys = cx.field(section, "read-keys", &KeysKind, KvKeys::Uniform);
     let rate = RateKeys::read(cx, section);
     let sync = cx.field(section, "sync", &Flag, false);
 
+    let multiget = Quantity::count(MULTIGET_KEYS);
     let mut kv = Kv {
         steps: Vec::new(),
         keys: keys.value,
@@ -201,6 +195,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
         policy: step_policy::read(cx, section, false),
     };
 
+    // The steps, which inherit what their own tables don't set.
     let names = step::names(cx, section, &());
     let defaults = Defaults { keys, write_rate, read_time, read_write_time, read_keys, rate };
     kv.steps = step::steps(cx, section, &names, &(), |cx, name, number, section| {
@@ -220,6 +215,19 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
         }
     }
     Some(kv)
+}
+
+/// Reads the size of a value, which is fixed where values are sums.
+fn value_size(
+    cx: &mut Context<'_>,
+    section: &mut Section,
+    merge_operator: &Field<MergeOperator>,
+) -> u32 {
+    let (sizes, usual) = match merge_operator.value {
+        MergeOperator::Put => (VALUE_SIZE, 400),
+        MergeOperator::Uint64Add => (SUM_SIZE..=SUM_SIZE, SUM_SIZE),
+    };
+    cx.inherited(section, "value-size", &Quantity::count(sizes), merge_operator, usual).value
 }
 
 /// The options that a step takes from the workload unless its own table sets them.

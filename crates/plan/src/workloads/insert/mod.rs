@@ -11,7 +11,7 @@ mod step_values;
 use std::time::Duration;
 
 use self::step_values::StepDefaults;
-use crate::reading::context::{Context, Section};
+use crate::reading::context::{Context, Field, Section};
 use crate::reading::quantity::{Quantity, RATE_MAX};
 use crate::reading::value_kinds::{Choice, Flag, Optional};
 use crate::spec::{INDEX_NAMES, IndexSet, IndexStatements, Insert, Query, Tables};
@@ -147,84 +147,136 @@ impl Transactions {
 pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -> Option<Insert> {
     let section = &mut Section::of(cx, PATH, node)?;
 
-    // Keys are read in the order in which listings show them. First, the work of the steps.
-    let rows = Quantity::count(1..=ROWS_MAX);
-    let time = Quantity::time(step::TIME_MIN..=TIME_MAX);
-    let sizes = Choice(&[("big", Transactions::Big), ("small", Transactions::Small)]);
-    let initial_rows = cx.field(section, "initial-rows", &rows, 100_000);
-    let write_rows = cx.field(section, "write-rows", &rows, 100_000);
-    let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
-    let delete_per_insert = cx.field(section, "delete-per-insert", &Flag, true);
-    let transactions = cx.field(section, "transactions", &sizes, Transactions::Big);
-
-    // The tables and their indexes.
-    let partition_counts = Quantity::count(0..=PARTITIONS_MAX);
-    let index_max = INDEX_NAMES.len() as u32;
-    let index_counts = Quantity::count(0..=index_max);
-    let tables = cx.field(section, "tables", &Choice(Tables::NAMES), Tables::PerClient);
-    let partitions = cx.field(section, "partitions", &partition_counts, 0);
-    let indexes = cx.value(section, "indexes", &Choice(IndexSet::NAMES), IndexSet::Current);
-    let index_count = cx.field(section, "secondary-indexes", &index_counts, index_max);
-
-    // How statements do their work.
-    let hold = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MAX), "none");
-    let statements = Choice(IndexStatements::NAMES);
-    let usual = IndexStatements::Usual;
-    let lengths = Quantity::count(1..=DATA_LENGTH_MAX);
-    let long_transaction = cx.value(section, "long-transaction", &hold, None);
-    let index_statements = cx.value(section, "index-statements", &statements, usual);
-    let bulk_load = cx.value(section, "bulk-load", &Flag, false);
-    let data_length = cx.pair(section, ["data-length-min", "data-length-max"], &lengths, [10, 20]);
-
+    // Keys are read in the order in which listings show them.
+    let work = WorkKeys::read(cx, section);
+    let tables = TableKeys::read(cx, section);
+    let statements = StatementKeys::read(cx, section);
     let policy = step_policy::read(cx, section, true);
 
     // The steps, which inherit what their own tables don't set.
-    let names = step::names(cx, section, &index_count.value);
-    let defaults = StepDefaults {
-        initial_rows: initial_rows.clone(),
-        write_rows: write_rows.clone(),
-        read_write_time,
-        transactions: transactions.value,
-    };
-    let known = &index_count.value;
-    let steps = step::steps(cx, section, &names, known, |cx, name, number, section| {
-        defaults.read_step(cx, name, number, section)
+    let index_count = tables.index_count.value;
+    let names = step::names(cx, section, &index_count);
+    let steps = step::steps(cx, section, &names, &index_count, |cx, name, number, section| {
+        work.defaults.read_step(cx, name, number, section)
     });
     section.finish(cx);
 
     // What was not read correctly is reported already, and proves nothing about other keys.
     if names.trusted {
-        order::check_order(cx, &names, &index_count);
+        order::check_order(cx, &names, &tables.index_count);
         order::check_debt(cx, &names);
     }
-    rows::check_partitions(cx, &partitions, &initial_rows, &write_rows, &steps);
+
+    let StepDefaults { initial_rows, write_rows, .. } = &work.defaults;
+    rows::check_partitions(cx, &tables.partitions, initial_rows, write_rows, &steps);
 
     // Whether a table runs out of rows depends on how many connections delete them.
-    let deleters = match tables.value {
-        Tables::PerClient => Some(1),
-        Tables::Shared => clients_max,
-    };
-    if let Some(deleters) = deleters
-        && names.trusted
-        && tables.trusted
+    if names.trusted
+        && let Some(deleters) = tables.deleters(clients_max)
     {
-        rows::check_dry(cx, &steps, deleters, &delete_per_insert);
+        rows::check_dry(cx, &steps, deleters, &work.delete_per_insert);
     }
 
     Some(Insert {
         steps: steps.into_iter().map(|read| read.step).collect(),
         initial_rows: initial_rows.value,
-        delete_per_insert: delete_per_insert.value,
-        tables: tables.value,
-        partitions: partitions.value,
-        long_transaction,
-        indexes,
-        secondary_indexes: index_count.value,
-        index_statements,
-        bulk_load,
-        data_length,
+        delete_per_insert: work.delete_per_insert.value,
+        tables: tables.tables.value,
+        partitions: tables.partitions.value,
+        long_transaction: statements.long_transaction,
+        indexes: tables.indexes,
+        secondary_indexes: index_count,
+        index_statements: statements.index_statements,
+        bulk_load: statements.bulk_load,
+        data_length: statements.data_length,
         policy,
     })
+}
+
+/// The keys that say how much work the steps do.
+struct WorkKeys {
+    defaults: StepDefaults,
+    delete_per_insert: Field<bool>,
+}
+
+impl WorkKeys {
+    fn read(cx: &mut Context<'_>, section: &mut Section) -> Self {
+        let rows = Quantity::count(1..=ROWS_MAX);
+        let time = Quantity::time(step::TIME_MIN..=TIME_MAX);
+        let sizes = Choice(&[("big", Transactions::Big), ("small", Transactions::Small)]);
+
+        let initial_rows = cx.field(section, "initial-rows", &rows, 100_000);
+        let write_rows = cx.field(section, "write-rows", &rows, 100_000);
+        let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
+        let delete_per_insert = cx.field(section, "delete-per-insert", &Flag, true);
+        let transactions = cx.value(section, "transactions", &sizes, Transactions::Big);
+
+        Self {
+            defaults: StepDefaults { initial_rows, write_rows, read_write_time, transactions },
+            delete_per_insert,
+        }
+    }
+}
+
+/// The keys that say which tables and indexes there are.
+struct TableKeys {
+    tables: Field<Tables>,
+    partitions: Field<u32>,
+    indexes: IndexSet,
+    index_count: Field<u32>,
+}
+
+impl TableKeys {
+    fn read(cx: &mut Context<'_>, section: &mut Section) -> Self {
+        let partitions = Quantity::count(0..=PARTITIONS_MAX);
+        let index_max = INDEX_NAMES.len() as u32;
+        let index_counts = Quantity::count(0..=index_max);
+
+        Self {
+            tables: cx.field(section, "tables", &Choice(Tables::NAMES), Tables::PerClient),
+            partitions: cx.field(section, "partitions", &partitions, 0),
+            indexes: cx.value(section, "indexes", &Choice(IndexSet::NAMES), IndexSet::Current),
+            index_count: cx.field(section, "secondary-indexes", &index_counts, index_max),
+        }
+    }
+
+    /// Returns the number of connections that delete from one table; `None` if it is unknown, after
+    /// an error.
+    fn deleters(&self, clients_max: Option<u32>) -> Option<u32> {
+        if !self.tables.trusted {
+            return None;
+        }
+        match self.tables.value {
+            Tables::PerClient => Some(1),
+            Tables::Shared => clients_max,
+        }
+    }
+}
+
+/// The keys that say how statements do their work.
+struct StatementKeys {
+    long_transaction: Option<Duration>,
+    index_statements: IndexStatements,
+    bulk_load: bool,
+    /// The shortest and the longest value.
+    data_length: (u32, u32),
+}
+
+impl StatementKeys {
+    fn read(cx: &mut Context<'_>, section: &mut Section) -> Self {
+        let hold = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MAX), "none");
+        let statements = Choice(IndexStatements::NAMES);
+        let usual = IndexStatements::Usual;
+        let lengths = Quantity::count(1..=DATA_LENGTH_MAX);
+        let length_keys = ["data-length-min", "data-length-max"];
+
+        Self {
+            long_transaction: cx.value(section, "long-transaction", &hold, None),
+            index_statements: cx.value(section, "index-statements", &statements, usual),
+            bulk_load: cx.value(section, "bulk-load", &Flag, false),
+            data_length: cx.pair(section, length_keys, &lengths, [10, 20]),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -200,41 +200,22 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
     let section = &mut Section::of(cx, PATH, node)?;
 
     // Keys are read in the order in which listings show them.
-    let tables = cx.value(section, "tables", &Quantity::count(TABLES), 1);
-    let rows = cx.value(section, "rows", &Quantity::count(ROWS), 100_000);
-    let load_connections =
-        cx.value(section, "load-connections", &Quantity::count(LOAD_CONNECTIONS), 4);
-    let load_batch = cx.value(section, "load-batch", &Quantity::count(LOAD_BATCH), 1_000);
-    let secondary_index = cx.field(section, "secondary-index", &Flag, true);
-    let primary_key = cx.value(section, "primary-key", &Flag, true);
-    let distribution = cx.field(section, "distribution", &DistributionKind, Distribution::Uniform);
-    let prepared = cx.value(section, "prepared", &Flag, true);
-    let warmups = Quantity::time(Duration::ZERO..=TIME_MAX);
-    let warmup = cx.field(section, "warmup", &warmups, Duration::from_secs(5));
-    let time = Quantity::time(step::TIME_MIN..=TIME_MAX);
-    let read_time = cx.field(section, "read-time", &time, Duration::from_secs(10));
-    let write_time = cx.field(section, "write-time", &time, Duration::from_secs(10));
-    let rate = RateKeys::read(cx, section);
+    let tables = TableKeys::read(cx, section);
+    let defaults = Defaults::read(cx, section, &tables, clients_max);
     let policy = step_policy::read(cx, section, true);
     let order = cx.field(section, "order", &Choice(StepList::NAMES), StepList::Short);
 
     // Steps are read last: their names may be those of the plan's own tests.
-    let setting = Setting { rows, tables, clients: clients_max.unwrap_or(1), prepared };
-    let own = own_tests(cx, section, &setting);
-    let known = Known { own, order: order.value, secondary_index: secondary_index.value };
+    let own = own_tests(cx, section, &defaults.setting);
+    let known = Known { own, order: order.value, secondary_index: tables.secondary_index.value };
     let names = step::names::<Kind>(cx, section, &known);
-
     if names.place == Place::Nowhere {
+        // The steps are those that `order` selects.
         cx.follows_from(order.place);
     } else if order.place != Place::Nowhere {
-        let message = format!("`{PATH}.order` and `{PATH}.steps` cannot be combined");
-        cx.error("plan::conflict", order.place, message)
-            .label("selects a built-in list of steps")
-            .also(names.place, "gives another list")
-            .help("remove one of them");
+        refuse_two_lists(cx, names.place, order.place);
     }
 
-    let defaults = Defaults { setting, warmup, read_time, write_time, distribution, rate };
     let steps = step::steps(cx, section, &names, &known, |cx, name, _, section| {
         let listed = names.value.iter().find(|(other, _)| other == name);
         let place = listed.map_or(names.place, |(_, place)| *place);
@@ -248,19 +229,52 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
     if names.trusted {
         report_unused(cx, &known, &names);
         report_suffixes(cx, &known, &names);
-        check_order(cx, &names, &known, &secondary_index);
+        check_order(cx, &names, &known, &tables.secondary_index);
     }
 
     Some(Sysbench {
         steps,
-        tables,
-        rows,
-        load_connections,
-        load_batch,
-        secondary_index: secondary_index.value,
-        primary_key,
+        tables: tables.count,
+        rows: tables.rows,
+        load_connections: tables.load_connections,
+        load_batch: tables.load_batch,
+        secondary_index: tables.secondary_index.value,
+        primary_key: tables.primary_key,
         policy,
     })
+}
+
+/// The keys of the tables, and of the step that loads them.
+struct TableKeys {
+    count: u32,
+    rows: u64,
+    load_connections: u32,
+    load_batch: u32,
+    secondary_index: Field<bool>,
+    primary_key: bool,
+}
+
+impl TableKeys {
+    fn read(cx: &mut Context<'_>, section: &mut Section) -> Self {
+        let connections = Quantity::count(LOAD_CONNECTIONS);
+        Self {
+            count: cx.value(section, "tables", &Quantity::count(TABLES), 1),
+            rows: cx.value(section, "rows", &Quantity::count(ROWS), 100_000),
+            load_connections: cx.value(section, "load-connections", &connections, 4),
+            load_batch: cx.value(section, "load-batch", &Quantity::count(LOAD_BATCH), 1_000),
+            secondary_index: cx.field(section, "secondary-index", &Flag, true),
+            primary_key: cx.value(section, "primary-key", &Flag, true),
+        }
+    }
+}
+
+/// Reports a plan that selects a list of steps and gives another one.
+fn refuse_two_lists(cx: &mut Context<'_>, steps: Place, order: Place) {
+    let message = format!("`{PATH}.order` and `{PATH}.steps` cannot be combined");
+    cx.error("plan::conflict", order, message)
+        .label("selects a built-in list of steps")
+        .also(steps, "gives another list")
+        .help("remove one of them");
 }
 
 fn own_tests(cx: &mut Context<'_>, section: &mut Section, setting: &Setting) -> Vec<TestSource> {
@@ -301,6 +315,31 @@ struct Defaults {
     write_time: Field<Duration>,
     distribution: Field<Distribution>,
     rate: RateKeys,
+}
+
+impl Defaults {
+    /// Reads the options. `clients_max` is the largest number of clients.
+    fn read(
+        cx: &mut Context<'_>,
+        section: &mut Section,
+        tables: &TableKeys,
+        clients_max: Option<u32>,
+    ) -> Self {
+        let uniform = Distribution::Uniform;
+        let warmups = Quantity::time(Duration::ZERO..=TIME_MAX);
+        let times = Quantity::time(step::TIME_MIN..=TIME_MAX);
+
+        let distribution = cx.field(section, "distribution", &DistributionKind, uniform);
+        let prepared = cx.value(section, "prepared", &Flag, true);
+        let warmup = cx.field(section, "warmup", &warmups, Duration::from_secs(5));
+        let read_time = cx.field(section, "read-time", &times, Duration::from_secs(10));
+        let write_time = cx.field(section, "write-time", &times, Duration::from_secs(10));
+        let rate = RateKeys::read(cx, section);
+
+        let clients = clients_max.unwrap_or(1);
+        let setting = Setting { rows: tables.rows, tables: tables.count, clients, prepared };
+        Self { setting, warmup, read_time, write_time, distribution, rate }
+    }
 }
 
 /// Reads the work of a step from its name, its table and the workload.

@@ -140,19 +140,10 @@ impl Reader<'_, '_> {
 
         let values = self.sql(section, "values");
         let count = self.number(section, "count", &PARAMETERS);
-        match (&values, &count) {
-            (Some(values), None) => {
-                self.report_without(path, ["values", "count"], values.key_place)
-            }
-            (None, Some(count)) => self.report_without(path, ["count", "values"], count.place),
-            _ => {}
-        }
+        self.check_rows_to_insert(path, values.as_ref(), count.as_ref());
+
         let weight = self.number(section, "weight", &WEIGHT);
-        let repeat = self.number(section, "repeat", &REPEAT);
-        if repeat.is_none() {
-            let name = section.name_of("repeat");
-            self.cx.resolve(name, "1".to_owned(), Place::Nowhere);
-        }
+        let repeat = self.repeat(section);
         let as_the_workload = Optional(Flag, "(as the workload)");
         let prepared = self.cx.value(section, "prepared", &as_the_workload, None);
 
@@ -160,6 +151,7 @@ impl Reader<'_, '_> {
         let mut own = Block::default();
         let names = self.parameters(section, &mut own, Slot::Own);
         let row = values.as_ref().map(|values| self.row(values));
+
         // Each row of `values` draws its own parameters, so the rest of the statement cannot use
         // them.
         let hidden = match values {
@@ -175,7 +167,6 @@ impl Reader<'_, '_> {
         let sql = sql?;
         let text = self.pieces(&sql, &hidden, row);
         let count = count.and_then(|count| count.value).unwrap_or(1);
-
         self.check_parameter_count(path, &sql, text.as_deref().unwrap_or_default(), count);
         if self.cx.errors() == errors {
             let names = names.iter().map(|(name, place)| (name.as_str(), *place));
@@ -186,7 +177,7 @@ impl Reader<'_, '_> {
         let statement = TestStatement {
             text: text?,
             weight: weight.as_ref().map(|weight| weight.value.unwrap_or(1)),
-            repeat: repeat.and_then(|repeat| repeat.value).unwrap_or(1),
+            repeat,
             prepared: prepared.unwrap_or(self.prepared),
             rows,
             effect: Effect::of(&sql.text?),
@@ -194,6 +185,15 @@ impl Reader<'_, '_> {
             own,
         };
         Some((statement, weight.map(|weight| weight.place)))
+    }
+
+    /// Takes the number of times that an event executes a statement.
+    fn repeat(&mut self, section: &mut Section) -> u32 {
+        let Some(repeat) = self.number(section, "repeat", &REPEAT) else {
+            self.cx.resolve(section.name_of("repeat"), "1".to_owned(), Place::Nowhere);
+            return 1;
+        };
+        repeat.value.unwrap_or(1)
     }
 
     fn report_no_sql(&mut self, path: &str, place: Place) {
@@ -231,6 +231,16 @@ impl Reader<'_, '_> {
     }
 
     /// Reports a statement that has only one of `values` and `count`.
+    fn check_rows_to_insert(&mut self, path: &str, values: Option<&Sql>, count: Option<&Number>) {
+        match (values, count) {
+            (Some(values), None) => {
+                self.report_without(path, ["values", "count"], values.key_place);
+            }
+            (None, Some(count)) => self.report_without(path, ["count", "values"], count.place),
+            _ => {}
+        }
+    }
+
     fn report_without(&mut self, path: &str, [key, other]: [&str; 2], place: Place) {
         let message = format!("`{path}` has `{key}` but no `{other}`");
         self.cx

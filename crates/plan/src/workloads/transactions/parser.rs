@@ -326,9 +326,11 @@ impl<'a> Parser<'a> {
         })
     }
 
+    /// Takes a number, a name, a call, or a computation in parentheses, with any minus before it.
     fn factor(&mut self) -> Result<Bounded, Fault> {
         let span = self.peek();
         let token = &self.text[span.clone()];
+
         match token.chars().next() {
             Some('(') => {
                 self.at = span.end;
@@ -344,10 +346,7 @@ impl<'a> Parser<'a> {
             }
             Some(digit) if digit.is_ascii_digit() => {
                 self.at = span.end;
-                token.parse().map(Bounded::constant).map_err(|_| {
-                    let message = format!("{} is not a 64-bit integer", code(token));
-                    fault("plan::bad-expression", span, message, "expected a whole number")
-                })
+                whole_number(token, span)
             }
             Some(letter) if letter.is_alphabetic() || letter == '_' => {
                 self.at = span.end;
@@ -509,6 +508,15 @@ impl<'a> Parser<'a> {
             fault("plan::bad-expression", start..self.at, message, "not such a number")
         })
     }
+}
+
+/// Returns the constant that digits stand for.
+fn whole_number(digits: &str, span: Range<usize>) -> Result<Bounded, Fault> {
+    let Ok(number) = digits.parse::<i64>() else {
+        let message = format!("{} is not a 64-bit integer", code(digits));
+        return Err(fault("plan::bad-expression", span, message, "expected a whole number"));
+    };
+    Ok(Bounded::constant(number))
 }
 
 /// Returns the length of a text in quotes, at the beginning of `ahead`. Quotes in it are doubled. A
