@@ -33,14 +33,10 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
         reasons.insert(0, format!("cannot write the record: {reason}"));
     }
 
-    // What was never sent is only known now. It counts for the main kind of a connection.
+    // What was never sent is only known now.
     let mut totals = collector.totals;
     for worker in &finished {
-        let main_kind = worker.task.program.kinds().first();
-        if let Some(total) = main_kind.and_then(|kind| totals.get_mut(kind.name)) {
-            total.offered += worker.report.skipped;
-            total.skipped += worker.report.skipped;
-        }
+        add_skipped(&mut totals, worker);
     }
     for (kind, total) in &totals {
         reasons.extend(imbalance(kind, total));
@@ -66,21 +62,34 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
         }
     }
 
-    let end = if interrupted {
-        StepEnd::Interrupted
-    } else if reasons.is_empty() {
-        StepEnd::Complete
-    } else {
-        StepEnd::Failed(reasons)
-    };
     StepOutcome {
-        end,
+        end: end_of_step(interrupted, reasons),
         elapsed_ns,
         connections,
         summaries,
         totals: totals.into_iter().map(|(kind, ops)| (kind.to_owned(), ops)).collect(),
         handover_wait_ns_max,
     }
+}
+
+/// Adds the operations that a connection never sent to those of its main kind.
+fn add_skipped(totals: &mut BTreeMap<&'static str, Ops>, worker: &FinishedWorker) {
+    let main_kind = worker.task.program.kinds().first();
+    if let Some(total) = main_kind.and_then(|kind| totals.get_mut(kind.name)) {
+        total.offered += worker.report.skipped;
+        total.skipped += worker.report.skipped;
+    }
+}
+
+/// Returns the end of a step that failed for these reasons, or ended as planned without any.
+fn end_of_step(is_interrupted: bool, reasons: Vec<String>) -> StepEnd {
+    if is_interrupted {
+        return StepEnd::Interrupted;
+    }
+    if reasons.is_empty() {
+        return StepEnd::Complete;
+    }
+    StepEnd::Failed(reasons)
 }
 
 fn connection_record(worker: &FinishedWorker, done: OpCount) -> Connection {

@@ -88,22 +88,29 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
     floor.worst_step = worst.map(|(index, _)| index);
     floor.spread_median = median(floor.steps.iter().filter_map(|step| step.spread));
 
-    // The step of median spread borrows as much as the median step.
-    let throughput = || compared.rows.iter().filter(|row| row.metric == THROUGHPUT);
-    let spread = median(throughput().filter_map(ComparedStep::interval_spread));
+    floor.seen = seen_at_median_spread(compared, level);
+    floor
+}
 
-    let borrowed = || throughput().filter(|row| row.borrowed_freedom() > 0.0);
+/// Returns the smallest changes that are visible in the step of median spread, which borrows as much
+/// as the median step.
+fn seen_at_median_spread(compared: &Compared, level: f64) -> Vec<DetectableEffect> {
+    let mut rows: Vec<&ComparedStep> = compared.rows.iter().collect();
+    rows.retain(|row| row.metric == THROUGHPUT);
+    let spread = median(rows.iter().filter_map(|row| row.interval_spread()));
+
+    rows.retain(|row| row.borrowed_freedom() > 0.0);
+    let own_freedom = median(rows.iter().map(|row| row.own_freedom()));
+    let borrowed_freedom = median(rows.iter().map(|row| row.borrowed_freedom()));
 
     let power = PowerAnalysis {
         level,
         looks: compared.looks,
         pairing: Pairing::Paired,
-        own_freedom: median(borrowed().map(ComparedStep::own_freedom)).unwrap_or(0.0),
-        borrowed_freedom: median(borrowed().map(ComparedStep::borrowed_freedom)).unwrap_or(0.0),
+        own_freedom: own_freedom.unwrap_or(0.0),
+        borrowed_freedom: borrowed_freedom.unwrap_or(0.0),
     };
-
-    floor.seen = detectable(power, spread);
-    floor
+    detectable(power, spread)
 }
 
 /// Returns the smallest change that is visible with each number of repeats; none without a spread.

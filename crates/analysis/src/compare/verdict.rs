@@ -33,22 +33,13 @@ use crate::order::distinct;
 pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let samples = Samples::new(figures);
     let comparisons = samples.comparisons(&options.base);
-    let mut drafts = Vec::new();
-
-    for &TargetStep { place, target } in &comparisons {
-        let targets = TargetPair { place, base: &options.base, target };
-        let of_turns = TURN_METRICS.iter().map(|metric| metric.name);
-        let metrics = options.all_metrics(&options.metrics).into_iter().chain(of_turns);
-        for metric in distinct(metrics) {
-            drafts.extend(draft(&samples, targets, metric));
-        }
-    }
-
+    let mut drafts = drafts_of(&samples, &comparisons, options);
     let decisions = decide_all(&mut drafts, options);
 
     let has_hidden_drift = drafts.iter().any(|draft| draft.has_hidden_drift);
     let mut rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
     share_verdict_of_own_cpu(&mut rows);
+
     let mut waits = compare_waits(&samples.index, &rows, &options.base, options.error_rate);
     let mut system_calls =
         compare_system_calls(&samples.index, &rows, &options.base, options.error_rate);
@@ -93,6 +84,26 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         unfinished: unfinished(figures),
         notes: notes.iter().map(Note::to_string).collect(),
     }
+}
+
+/// Returns all comparisons before they are decided, metric by metric.
+fn drafts_of(
+    samples: &Samples<'_>,
+    comparisons: &[TargetStep<'_>],
+    options: &CompareOptions,
+) -> Vec<UndecidedRow> {
+    let of_turns = TURN_METRICS.iter().map(|metric| metric.name);
+    let all_metrics = options.all_metrics(&options.metrics).into_iter().chain(of_turns);
+    let metrics = distinct(all_metrics);
+
+    let mut drafts = Vec::new();
+    for &TargetStep { place, target } in comparisons {
+        let targets = TargetPair { place, base: &options.base, target };
+        for metric in &metrics {
+            drafts.extend(draft(samples, targets, metric));
+        }
+    }
+    drafts
 }
 
 /// Decides all comparisons, family by family, in the order in which families begin.

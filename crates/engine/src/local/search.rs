@@ -40,24 +40,15 @@ impl<V: std::fmt::Display> Search<V> {
     /// * a version of those, in full or its beginning.
     pub(crate) fn program(&self, build: &str) -> Result<PathBuf, SetupError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let is_number = |byte: u8| byte.is_ascii_digit() || byte == b'.';
-
         if DISTRIBUTION.contains(&build) {
             return self.newest(build, &path, |_| true);
         }
 
-        if !build.is_empty() && build.bytes().all(is_number) {
+        let is_number = build.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        if !build.is_empty() && is_number {
             return self.newest(build, &path, |numbers| is_version(build, numbers));
         }
 
-        let missing = |what: String| SetupError::Build {
-            build: build.to_string(),
-            what,
-            help: format!(
-                "write the directory that contains `bin/{}`, or `distribution`, or an installed version",
-                self.programs.join("` or `bin/")
-            ),
-        };
         // In a shared working directory, another user could make a directory of this name.
         if !build.contains('/') {
             return Err(SetupError::Build {
@@ -69,9 +60,15 @@ impl<V: std::fmt::Display> Search<V> {
             });
         }
 
+        self.program_below(build)
+    }
+
+    /// Returns the server's program of a build that is a directory.
+    fn program_below(&self, build: &str) -> Result<PathBuf, SetupError> {
         let directory = Path::new(build);
         if !directory.is_dir() {
-            return Err(missing(format!("the directory `{build}` does not exist")));
+            let what = format!("the directory `{build}` does not exist");
+            return Err(self.no_program(build, what));
         }
 
         for name in self.directories {
@@ -81,10 +78,21 @@ impl<V: std::fmt::Display> Search<V> {
             }
         }
 
-        Err(missing(format!(
-            "neither `{build}` nor `{build}/bin` contains `{}`",
-            self.programs.join("` or `")
-        )))
+        let programs = self.programs.join("` or `");
+        let what = format!("neither `{build}` nor `{build}/bin` contains `{programs}`");
+        Err(self.no_program(build, what))
+    }
+
+    /// Returns the error of a build that is not a directory with the server's program.
+    fn no_program(&self, build: &str, what: String) -> SetupError {
+        let programs = self.programs.join("` or `bin/");
+        SetupError::Build {
+            build: build.to_string(),
+            what,
+            help: format!(
+                "write the directory that contains `bin/{programs}`, or `distribution`, or an installed version"
+            ),
+        }
     }
 
     /// Returns the name of the server's program in a directory. Its new name takes precedence over

@@ -13,7 +13,7 @@ use fs_err as fs;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 
 use super::socket::{SOCKETS_PREFIX, SocketDirectory, socket_parent};
-use super::start_options::StartOptions;
+use super::start_options::{StartOptions, Wrapper};
 use crate::error::SetupError;
 use crate::net::address::Address;
 use crate::safety::copying::{Copied, CopyOptions, Owner, copy_database};
@@ -37,6 +37,21 @@ pub(crate) struct WrappedIn {
     pub(crate) folder: PathBuf,
     /// The words before the server's program.
     pub(crate) command: Vec<OsString>,
+}
+
+impl WrappedIn {
+    /// Creates the directory of a tool, in that of the server.
+    fn create(
+        wrapper: &dyn Wrapper,
+        data_dir: &Path,
+        user: Option<&SystemUser>,
+    ) -> Result<Self, SetupError> {
+        let folder = data_dir.join(wrapper.folder());
+        fs::create_dir(&folder)?;
+        fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700))?;
+        hand_over(&folder, user)?;
+        Ok(Self { command: wrapper.command(&folder), folder })
+    }
 }
 
 /// The time that a server takes to start under a tool, as a multiple of its usual time.
@@ -128,34 +143,20 @@ impl ServerPlace {
         // Until the server's guard runs, a killed assay leaves this directory behind.
         let socket_dir =
             SocketDirectory::create(socket_parent, &data_dir.path().join(SOCKET_NOTE))?;
-        let own = |path: &Path| user.as_ref().map_or(Ok(()), |user| user.own(path));
         if let Some(user) = &user {
             user.check_access(bin_dir, options.build, data_dir.path())?;
         }
-
-        let certificate = options.network.and_then(|network| network.certificate.as_ref());
-        for (name, text) in certificate.iter().flat_map(|certificate| certificate.files()) {
-            let path = socket_dir.path().join(name);
-            write_private(&path, text)?;
-            own(&path)?;
-        }
+        write_certificate(options, socket_dir.path(), user.as_ref())?;
 
         // The config and the server's own logs may contain secrets.
         fs::set_permissions(data_dir.path(), std::fs::Permissions::from_mode(0o700))?;
-        own(data_dir.path())?;
-        own(socket_dir.path())?;
+        hand_over(data_dir.path(), user.as_ref())?;
+        hand_over(socket_dir.path(), user.as_ref())?;
 
         let wrapped_in = match options.wrapper {
-            Some(wrapper) => {
-                let folder = data_dir.path().join(wrapper.folder());
-                fs::create_dir(&folder)?;
-                fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700))?;
-                own(&folder)?;
-                Some(WrappedIn { command: wrapper.command(&folder), folder })
-            }
+            Some(wrapper) => Some(WrappedIn::create(wrapper, data_dir.path(), user.as_ref())?),
             None => None,
         };
-
         let slowdown = if wrapped_in.is_some() { SLOWER_UNDER_WRAPPER } else { 1 };
         Ok(Self {
             kind,
@@ -190,9 +191,7 @@ impl ServerPlace {
 
         // PostgreSQL refuses a directory that others can enter.
         fs::set_permissions(self.data(), std::fs::Permissions::from_mode(0o700))?;
-        if let Some(user) = &self.user {
-            user.own(&self.data())?;
-        }
+        hand_over(&self.data(), self.user.as_ref())?;
         Ok(copied)
     }
 
@@ -209,7 +208,7 @@ impl ServerPlace {
     /// Creates a directory that belongs to the server's user.
     pub(crate) fn create_directory(&self, path: &Path) -> Result<(), SetupError> {
         fs::create_dir(path)?;
-        self.user.as_ref().map_or(Ok(()), |user| user.own(path))
+        hand_over(path, self.user.as_ref())
     }
 
     /// Writes a file that the server's user can read.
@@ -237,6 +236,30 @@ impl ServerPlace {
             origin,
         }
     }
+}
+
+/// Makes the server's user the owner of a path. Without one, the server runs as this process's user,
+/// who owns it already.
+fn hand_over(path: &Path, user: Option<&SystemUser>) -> Result<(), SetupError> {
+    user.map_or(Ok(()), |user| user.own(path))
+}
+
+/// Writes the files of the certificate, if the server has one.
+fn write_certificate(
+    options: &StartOptions<'_>,
+    directory: &Path,
+    user: Option<&SystemUser>,
+) -> Result<(), SetupError> {
+    let Some(certificate) = options.network.and_then(|network| network.certificate.as_ref()) else {
+        return Ok(());
+    };
+
+    for (name, text) in certificate.files() {
+        let path = directory.join(name);
+        write_private(&path, text)?;
+        hand_over(&path, user)?;
+    }
+    Ok(())
 }
 
 /// Writes a new file that only its owner can read.

@@ -3,42 +3,55 @@
 use analysis::counted;
 use analysis::figures::{DELETED_SHARE, OTHERS_PERCENT, Remark, RisingLag, SharedHomes};
 
+/// The text on operations that failed.
+const FAILURES: &str =
+    "operations failed: a failed operation does less work, and usually takes less time";
+
+/// The text on processors' counters that another program used.
+const SHARED_COUNTERS: &str = "another program, such as a profiler or the kernel's NMI watchdog, also used the \
+    processors' counters, so that instructions, cycles and misses were counted in a part of the time and are \
+    extrapolated; stop it for exact figures";
+
+/// The text on clients that outnumber the rows for which they work.
+const SHARED_HOMES: &str = "clients outnumber the rows for which they work, so that several wait for the same rows; \
+    raise `scale` for fewer waits for locks";
+
+/// The text on a lag that grows.
+const LAG_GROWS: &str =
+    "the lag of a replica grows: it cannot keep up, and a longer step would end with more lag";
+
+/// The text on a lag that may grow.
+const LAG_UNDECIDED: &str =
+    "the lag of a replica ends far above its middle, but may be bounded: make the step longer";
+
 /// Returns the text of a remark, which is the same for all steps.
 pub(crate) fn text(remark: &Remark) -> String {
     match remark {
-        Remark::Failures(_) => {
-            "operations failed: a failed operation does less work, and usually takes less time"
-                .to_owned()
-        }
-        Remark::OtherPrograms(_) => format!(
-            "other programs used more than {OTHERS_PERCENT:.0}% of the processors, which slows down the engine and its \
-             clients; stop them and measure again"
-        ),
-        Remark::SharedCounters(_) => {
-            "another program, such as a profiler or the kernel's NMI watchdog, also used the processors' counters, so that \
-             instructions, cycles and misses were counted in a part of the time and are extrapolated; stop it for exact \
-             figures"
-                .to_owned()
-        }
-        Remark::NothingToDelete(_) => format!(
-            "fewer than {:.0}% of the rows to delete existed: the other deletes cost almost nothing, and a faster target \
-             has more of them; load more rows, or shorten the step and its warm-up",
-            100.0 * DELETED_SHARE
-        ),
-        Remark::SharedHomes(_) => {
-            "clients outnumber the rows for which they work, so that several wait for the same rows; raise `scale` for \
-             fewer waits for locks"
-                .to_owned()
-        }
-        Remark::LagGrows(_) => {
-            "the lag of a replica grows: it cannot keep up, and a longer step would end with more lag"
-                .to_owned()
-        }
-        Remark::LagUndecided(_) => {
-            "the lag of a replica ends far above its middle, but may be bounded: make the step longer"
-                .to_owned()
-        }
+        Remark::Failures(_) => FAILURES.to_owned(),
+        Remark::OtherPrograms(_) => other_programs(),
+        Remark::SharedCounters(_) => SHARED_COUNTERS.to_owned(),
+        Remark::NothingToDelete(_) => nothing_to_delete(),
+        Remark::SharedHomes(_) => SHARED_HOMES.to_owned(),
+        Remark::LagGrows(_) => LAG_GROWS.to_owned(),
+        Remark::LagUndecided(_) => LAG_UNDECIDED.to_owned(),
     }
+}
+
+/// Returns the text on other programs, with the share that they may use.
+fn other_programs() -> String {
+    format!(
+        "other programs used more than {OTHERS_PERCENT:.0}% of the processors, which slows down the engine and its \
+         clients; stop them and measure again"
+    )
+}
+
+/// Returns the text on rows that were not there to delete, with the share that must be.
+fn nothing_to_delete() -> String {
+    format!(
+        "fewer than {:.0}% of the rows to delete existed: the other deletes cost almost nothing, and a faster target \
+         has more of them; load more rows, or shorten the step and its warm-up",
+        100.0 * DELETED_SHARE
+    )
 }
 
 /// Returns the size of a remark in its step.

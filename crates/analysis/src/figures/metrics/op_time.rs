@@ -54,8 +54,8 @@ pub(super) fn op_time(
 
     // Older records have no counters of the host for steps in turns. There what a hypervisor took
     // stays in the time that no part explains.
-    let is_known = |name: &str| name != "op_steal_us" || steal.is_some() || step.turns.is_none();
-    let known_parts = parts.iter().filter(|(name, _)| is_known(name));
+    let knows_steal = steal.is_some() || step.turns.is_none();
+    let known_parts = parts.iter().filter(|(name, _)| knows_steal || *name != "op_steal_us");
     let measured: Option<f64> = known_parts.map(|(_, us)| *us).sum();
 
     let overlap = time.waiting(&[Overlap]);

@@ -33,28 +33,19 @@ pub(super) fn times_text(plan: &Plan, cells: &[plan::Cell], known: Option<&Known
         let _ = writeln!(text, "  {title:width$}  {times}{in_all_cells}, {basis}");
     }
 
-    // One line for all steps whose time the plan gives.
     if !planned.is_empty() {
-        let count = counted(planned.len(), "step");
-        let together = about(planned.iter().map(|step| step.most).sum());
-        let about_all = about(planned.iter().map(|step| step.sum).sum());
-        let in_all = about_all.trim_start_matches("about ");
-        let _ = writeln!(
-            text,
-            "  {count} whose time the plan gives: {together} together, {in_all} in all"
-        );
+        text.push_str(&planned_text(&planned));
     }
-
     text.push_str(&overhead_text(cells.len()));
 
     // The lines below say what the estimates rest on.
-    let has = |basis| others.iter().any(|step| step.basis == basis);
-    if let Some(known) = known.filter(|_| has(Basis::Run)) {
+    let bases: Vec<Basis> = others.iter().map(|step| step.basis).collect();
+    if let Some(known) = known.filter(|_| bases.contains(&Basis::Run)) {
         text.push_str(&known_text(known, plan));
     }
 
     let speed = assumed(plan);
-    if has(Basis::Assumed) && !speed.is_empty() {
+    if bases.contains(&Basis::Assumed) && !speed.is_empty() {
         let _ = writeln!(
             text,
             "assumed: {speed}, whatever the engine and its clients. `rates` in the plan says how fast \
@@ -62,6 +53,15 @@ pub(super) fn times_text(plan: &Plan, cells: &[plan::Cell], known: Option<&Known
         );
     }
     text
+}
+
+/// Returns one line for all steps whose time the plan gives.
+fn planned_text(steps: &[StepTimes]) -> String {
+    let count = counted(steps.len(), "step");
+    let together = about(steps.iter().map(|step| step.most).sum());
+    let about_all = about(steps.iter().map(|step| step.sum).sum());
+    let in_all = about_all.trim_start_matches("about ");
+    format!("  {count} whose time the plan gives: {together} together, {in_all} in all\n")
 }
 
 /// Returns the time that so many cells take besides their steps, as one line: with it, the times add

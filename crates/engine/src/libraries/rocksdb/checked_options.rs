@@ -76,37 +76,14 @@ pub(super) fn prepare(
         base.enable_statistics();
     }
 
-    // All errors are reported at once.
-    let mut wrong = Faults::default();
-    let mut not_applicable = Vec::new();
-    let mut given = Vec::with_capacity(entries.len());
-    let mut text = Vec::with_capacity(entries.len());
+    let mut sorted = SortedEntries::default();
     for entry in entries.drain(..) {
-        // The text form of options cannot make this cache in every version that has it.
-        if let Some(cache) = clock_cache(&entry).map_err(|what| refused(library, what))? {
-            if library.has_clock_cache(cache.entry_charge == 0) && base.set_clock_cache(cache) {
-                given.push(entry);
-            } else if config.unknown == UnknownOption::Skip {
-                not_applicable.push(format!("{}={}", entry.full_name(), entry.value));
-            } else {
-                let what = format!("{version} does not support the cache {}", entry.shown());
-                wrong.texts.push(what);
-            }
-            continue;
-        }
-
-        let is_taken = |other: &OptionEntry| base.with(&other.text()).is_ok();
-        match options::wrong_number(&entry, &library.defaults, is_taken) {
-            Some(what) => {
-                wrong.texts.push(what);
-                wrong.hints.extend(hint(&entry, &library.defaults));
-            }
-            None => {
-                text.push(entry.clone());
-                given.push(entry);
-            }
+        match clock_cache(&entry).map_err(|what| refused(library, what))? {
+            Some(cache) => sorted.add_cache(library, &mut base, config.unknown, entry, cache),
+            None => sorted.add_text(library, &base, entry),
         }
     }
+    let SortedEntries { given, mut text, mut not_applicable, mut wrong } = sorted;
     *entries = given;
 
     let mut answer = base.with(&options::join(&text));
@@ -126,6 +103,56 @@ pub(super) fn prepare(
     let options =
         answer.map_err(|error| refused(library, format!("{version}: {}", error.message)))?;
     Ok((options, not_applicable))
+}
+
+/// The entries of a config, sorted by what becomes of them.
+#[derive(Default)]
+struct SortedEntries {
+    /// Those that the database gets.
+    given: Vec<OptionEntry>,
+    /// Those of them that the library reads as text.
+    text: Vec<OptionEntry>,
+    /// Those that the library's version lacks.
+    not_applicable: Vec<String>,
+    /// The faults of the others. All are reported at once.
+    wrong: Faults,
+}
+
+impl SortedEntries {
+    /// Adds the entry of a lock-free cache, which the text form of options cannot make in every
+    /// version that has it.
+    fn add_cache(
+        &mut self,
+        library: &Library,
+        base: &mut Options,
+        unknown: UnknownOption,
+        entry: OptionEntry,
+        cache: ClockCache,
+    ) {
+        let adapts = cache.entry_charge == 0;
+        if library.has_clock_cache(adapts) && base.set_clock_cache(cache) {
+            self.given.push(entry);
+        } else if unknown == UnknownOption::Skip {
+            self.not_applicable.push(format!("{}={}", entry.full_name(), entry.value));
+        } else {
+            let version = library.version_text();
+            let what = format!("{version} does not support the cache {}", entry.shown());
+            self.wrong.texts.push(what);
+        }
+    }
+
+    /// Adds an entry that the library reads as text, unless it would misread a number.
+    fn add_text(&mut self, library: &Library, base: &Options, entry: OptionEntry) {
+        let is_taken = |other: &OptionEntry| base.with(&other.text()).is_ok();
+        if let Some(what) = options::wrong_number(&entry, &library.defaults, is_taken) {
+            self.wrong.texts.push(what);
+            self.wrong.hints.extend(hint(&entry, &library.defaults));
+            return;
+        }
+
+        self.text.push(entry.clone());
+        self.given.push(entry);
+    }
 }
 
 /// The faults of the options of a config.
@@ -203,34 +230,49 @@ pub(super) fn clock_cache(entry: &OptionEntry) -> Result<Option<ClockCache>, Str
     let Some(id) = options::part(&parts, "id") else {
         return Ok(None);
     };
-    let wrong = |what: String| format!("`block_cache = {}`: {what}", entry.value);
 
     let known: &[&str] = match id {
         "HyperClockCache" => &["id", "capacity", "estimated_entry_charge"],
         "AutoHyperClockCache" => &["id", "capacity"],
         other => {
-            return Err(wrong(format!(
+            let what = format!(
                 "unknown cache `{other}`; write HyperClockCache or AutoHyperClockCache, or omit `id` for an LRU cache"
-            )));
+            );
+            return Err(wrong_cache(entry, &what));
         }
     };
+
     let mut names = parts.iter().map(|(name, _)| name.as_str());
     if let Some(name) = names.find(|name| !known.contains(name)) {
-        return Err(wrong(format!("`{name}` cannot be set; supported are {}", known.join(", "))));
+        let what = format!("`{name}` cannot be set; supported are {}", known.join(", "));
+        return Err(wrong_cache(entry, &what));
     }
 
-    let size = |name: &str| {
-        let text =
-            options::part(&parts, name).ok_or_else(|| wrong(format!("`{name}` is missing")))?;
-        options::bytes(text)
-            .filter(|&size| size > 0)
-            .ok_or_else(|| wrong(format!("`{name}={text}` is not a size")))
+    let capacity = cache_size(entry, &parts, "capacity")?;
+    let mut entry_charge = 0;
+    if known.contains(&"estimated_entry_charge") {
+        entry_charge = cache_size(entry, &parts, "estimated_entry_charge")?;
+    }
+    Ok(Some(ClockCache { capacity, entry_charge }))
+}
+
+/// Returns the size that a part of the entry of a cache sets.
+fn cache_size(
+    entry: &OptionEntry,
+    parts: &[(String, String)],
+    name: &str,
+) -> Result<usize, String> {
+    let Some(text) = options::part(parts, name) else {
+        return Err(wrong_cache(entry, &format!("`{name}` is missing")));
     };
-    let has_charge = known.contains(&"estimated_entry_charge");
-    Ok(Some(ClockCache {
-        capacity: size("capacity")?,
-        entry_charge: if has_charge { size("estimated_entry_charge")? } else { 0 },
-    }))
+    match options::bytes(text) {
+        Some(size) if size > 0 => Ok(size),
+        _ => Err(wrong_cache(entry, &format!("`{name}={text}` is not a size"))),
+    }
+}
+
+fn wrong_cache(entry: &OptionEntry, what: &str) -> String {
+    format!("`block_cache = {}`: {what}", entry.value)
 }
 
 #[cfg(test)]

@@ -130,6 +130,11 @@ impl Spawn<'_> {
         guard.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr).process_group(0);
         guard
     }
+
+    fn failed(&self, status: String, log: Option<PathBuf>) -> SetupError {
+        let command = command_line(self.program, &self.args);
+        SetupError::Command { command, status, tail: Vec::new(), log }
+    }
 }
 
 words::named_enum! {
@@ -190,24 +195,17 @@ impl Guarded {
     /// # Errors
     /// [`SetupError::Command`] when the guard or the program cannot be started or confined.
     pub fn spawn(spawn: &Spawn<'_>) -> Result<Self, SetupError> {
-        let command = command_line(spawn.program, &spawn.args);
-        let failed = |status: String, log: Option<PathBuf>| SetupError::Command {
-            command: command.clone(),
-            status,
-            tail: Vec::new(),
-            log,
-        };
-
-        let request = serde_json::to_string(spawn)
-            .map_err(|error| failed(format!("cannot write the guard's request: {error}"), None))?;
+        let request = serde_json::to_string(spawn).map_err(|error| {
+            spawn.failed(format!("cannot write the guard's request: {error}"), None)
+        })?;
         let mut guard = spawn.guard_command(request).spawn().map_err(|error| {
             let exe = spawn.guard_exe.display();
-            failed(format!("cannot start the guard `{exe}`: {error}"), None)
+            spawn.failed(format!("cannot start the guard `{exe}`: {error}"), None)
         })?;
 
         let stdin = guard.stdin.take();
         let Some(stdout) = guard.stdout.take() else {
-            return Err(failed("the guard has no output".into(), None));
+            return Err(spawn.failed("the guard has no output".into(), None));
         };
 
         // The first line says whether the program runs.
@@ -217,7 +215,6 @@ impl Guarded {
         let message = line.trim_end();
 
         let log = spawn.log.map(Path::to_path_buf);
-
         if let Some(pid) = message.strip_prefix("pid ").and_then(|pid| pid.parse().ok()) {
             let groups = spawn.confinement.map_or(&[][..], |confinement| &confinement.groups);
             return Ok(Self {
@@ -225,7 +222,7 @@ impl Guarded {
                 stdin,
                 stdout,
                 pid,
-                command,
+                command: command_line(spawn.program, &spawn.args),
                 log,
                 ended: None,
                 exe: spawn.guard_exe.to_path_buf(),
@@ -237,15 +234,15 @@ impl Guarded {
 
         // At the end of its input, the guard ends.
         drop(stdin);
-        let exit_status = guard.wait();
-        let status = match (message.strip_prefix("failed "), read, exit_status) {
+        let exit = guard.wait();
+        let reason = match (message.strip_prefix("failed "), read, exit) {
             (Some(reason), _, _) => reason.to_string(),
             (None, Err(error), _) | (None, _, Err(error)) => {
                 format!("cannot communicate with the guard: {error}")
             }
             (None, Ok(_), Ok(status)) => format!("the guard exited at once: {status}"),
         };
-        Err(failed(status, log))
+        Err(spawn.failed(reason, log))
     }
 
     /// Returns the program's process ID, the root of its process tree. The guard is its parent.

@@ -78,7 +78,7 @@ use charts::{Budget, Index};
 use legend::Legend;
 pub(crate) use overview::overview;
 pub(crate) use passages::findings as finding_section;
-use problems::{failures, problem_list};
+use problems::failures;
 use step::StepCharts;
 pub(crate) use table::table;
 
@@ -170,9 +170,8 @@ fn page_about(subject: &Subject<'_>, page: &Page<'_>) -> String {
 
     let legend = Legend::of(&matrix);
 
-    let titles: Vec<String> = sources.iter().map(|source| clean(&source.run.name)).collect();
     let head = Head {
-        title: &format!("{} - Assay", titles.join(", ")),
+        title: &window_title(sources),
         scripts: &SCRIPTS,
         styles: &[UPLOT_STYLE, STYLE, plot::STYLE],
         ..Head::default()
@@ -191,17 +190,8 @@ fn page_about(subject: &Subject<'_>, page: &Page<'_>) -> String {
                     (groups::basis_of_answer(named, &compared, across.as_ref()))
                     (groups::summary(named, &compared, sources, figures))
 
-                    section id="problems" {
-                        h2 { "Problems and warnings" (permalink("problems")) }
-                        (problem_list(page, &problems))
-                    }
-                    section id="steps" {
-                        h2 { "Steps" (permalink("steps")) }
-                        (how_to_read_charts())
-                        @for step in &steps { (step::section(named, &compared, &legend, step, budget)) }
-                        (step::settling(sources))
-                    }
-
+                    (problems::section(page, &problems))
+                    (step::sections(named, &compared, &legend, &steps, budget, sources))
                     (groups::work(&names, &compared))
                     (functions::section(&names, figures, &compared))
                     (appendix::sections(&names, sources, figures))
@@ -213,6 +203,12 @@ fn page_about(subject: &Subject<'_>, page: &Page<'_>) -> String {
         }
     }
     .into_string()
+}
+
+/// Returns the title of the window: the names of the runs.
+fn window_title(sources: &[Source]) -> String {
+    let names: Vec<String> = sources.iter().map(|source| clean(&source.run.name)).collect();
+    format!("{} - Assay", names.join(", "))
 }
 
 /// Returns the records of a page, with variants in the place of targets if these are compared.
@@ -315,25 +311,6 @@ fn other_bases(sources: &[Source], run: &Run) -> Markup {
 /// Returns a link from a heading to itself.
 pub(crate) fn permalink(id: &str) -> Markup {
     markup! { a.permalink href={ "#" (id) } aria-label="link to this part" { "#" } }
-}
-
-fn how_to_read_charts() -> Markup {
-    markup! {
-        p.note.on-screen {
-            "Charts show each second of a step. A second without completed operations is drawn as zero; its response time is "
-            "a gap. An incomplete last second is scaled to a whole one, or omitted if it is shorter than 0.1 s."
-        }
-
-        p.note.on-screen {
-            "A color is a target. If a target was repeated, the bold line is the median of its repeats in each second, and a thin line is "
-            "one repeat. Above the charts of a step are buttons for the targets: click one to hide its lines, Ctrl-click it to hide all "
-            "others. With more than eight targets, only the base, the fastest and the slowest are colored; then a click colors a target or "
-            "removes its color, and Shift-click hides it. Drag in a chart to zoom all charts of the step; double-click to zoom out. Keyboard: Tab to a "
-            "chart, arrow keys to move along it, " kbd { "+" } " and " kbd { "\u{2212}" } " to zoom, " kbd { "Esc" } " to zoom out."
-        }
-
-        noscript { p.note { "Charts need JavaScript; the tables don't." } }
-    }
 }
 
 /// Returns whether all results are valid, as a paragraph.

@@ -3,7 +3,7 @@
 use analysis::counted;
 use maud::{Markup, html as markup};
 
-use super::{CellRecord, Page, Source, cell_label, marked};
+use super::{CellRecord, Page, Source, cell_label, marked, permalink};
 use crate::model::number::listed;
 use crate::model::text::clean;
 use crate::prose::problems::{Problem, Severity};
@@ -14,19 +14,22 @@ const FAILURES_SHOWN: usize = 3;
 /// The maximum number of places that a problem lists.
 const PLACES_MAX: usize = 8;
 
-/// Returns all problems, and what to do about failures.
-pub(super) fn problem_list(page: &Page<'_>, problems: &[Problem]) -> Markup {
+/// Returns the section with all problems, and what to do about failures.
+pub(super) fn section(page: &Page<'_>, problems: &[Problem]) -> Markup {
     markup! {
-        @if problems.is_empty() { p { "None: every step ended as planned, and every check of the data passed." } }
+        section id="problems" {
+            h2 { "Problems and warnings" (permalink("problems")) }
+            @if problems.is_empty() { p { "None: every step ended as planned, and every check of the data passed." } }
 
-        ul.problems {
-            @for problem in problems { (problem_item(problem)) }
-            @for note in page.notes {
-                li class="warning" { span.word { (Severity::Warning.word()) } ": " (marked(note)) }
+            ul.problems {
+                @for problem in problems { (problem_item(problem)) }
+                @for note in page.notes {
+                    li class="warning" { span.word { (Severity::Warning.word()) } ": " (marked(note)) }
+                }
             }
-        }
 
-        @for cell in page.sources.iter().flat_map(|source| &source.cells) { (failure(cell)) }
+            @for cell in page.sources.iter().flat_map(|source| &source.cells) { (failure(cell)) }
+        }
     }
 }
 

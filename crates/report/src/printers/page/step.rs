@@ -54,8 +54,46 @@ impl<'a> StepCharts<'a> {
 const OPEN_STEPS_MAX: usize = 4;
 const OPEN_LINES_MAX: usize = 12;
 
+/// Returns the sections of all steps, with what was done to settle after them.
+pub(super) fn sections(
+    named: NamedMatrix<'_>,
+    groups: &[ComparedGroup<'_>],
+    legend: &Legend,
+    steps: &[StepCharts<'_>],
+    budget: Budget,
+    sources: &[Source],
+) -> Markup {
+    markup! {
+        section id="steps" {
+            h2 { "Steps" (permalink("steps")) }
+            (how_to_read_charts())
+            @for step in steps { (section(named, groups, legend, step, budget)) }
+            (settling(sources))
+        }
+    }
+}
+
+fn how_to_read_charts() -> Markup {
+    markup! {
+        p.note.on-screen {
+            "Charts show each second of a step. A second without completed operations is drawn as zero; its response time is "
+            "a gap. An incomplete last second is scaled to a whole one, or omitted if it is shorter than 0.1 s."
+        }
+
+        p.note.on-screen {
+            "A color is a target. If a target was repeated, the bold line is the median of its repeats in each second, and a thin line is "
+            "one repeat. Above the charts of a step are buttons for the targets: click one to hide its lines, Ctrl-click it to hide all "
+            "others. With more than eight targets, only the base, the fastest and the slowest are colored; then a click colors a target or "
+            "removes its color, and Shift-click hides it. Drag in a chart to zoom all charts of the step; double-click to zoom out. Keyboard: Tab to a "
+            "chart, arrow keys to move along it, " kbd { "+" } " and " kbd { "\u{2212}" } " to zoom, " kbd { "Esc" } " to zoom out."
+        }
+
+        noscript { p.note { "Charts need JavaScript; the tables don't." } }
+    }
+}
+
 /// Returns the section of a step. Its heading has a summary and opens the rest.
-pub(super) fn section(
+fn section(
     named: NamedMatrix<'_>,
     groups: &[ComparedGroup<'_>],
     legend: &Legend,
@@ -214,7 +252,7 @@ fn figure(plot: &Plot, step: StepHead<'_>) -> Markup {
 }
 
 /// Returns the actions of settling and their durations, in settle steps and at the end of others.
-pub(super) fn settling(sources: &[Source]) -> Markup {
+fn settling(sources: &[Source]) -> Markup {
     let settled: Vec<&CellRecord> = sources
         .iter()
         .flat_map(|source| &source.cells)

@@ -24,32 +24,38 @@ pub(super) fn actions_on(
     statements: ScriptStatements,
     actions: &[Action],
 ) -> Vec<Action> {
-    let block = |actions: &[Action]| actions_on(engine, statements, actions);
     let mut chosen = Vec::new();
     for action in actions {
-        match action {
-            Action::On { engines, is_native, then, otherwise } => {
-                let is_first = statements.choose_first(engines, *is_native, Some(engine));
-                chosen.extend(block(if is_first { then } else { otherwise }));
-            }
-            Action::If { condition, then, otherwise } => chosen.push(Action::If {
-                condition: condition.clone(),
-                then: block(then),
-                otherwise: block(otherwise),
-            }),
-            Action::ForEach { lists, body } => {
-                chosen.push(Action::ForEach { lists: lists.clone(), body: block(body) });
-            }
-            Action::ForRange { slot, from, to, body } => chosen.push(Action::ForRange {
-                slot: *slot,
-                from: from.clone(),
-                to: to.clone(),
-                body: block(body),
-            }),
-            other => chosen.push(other.clone()),
+        if let Action::On { engines, is_native, then, otherwise } = action {
+            let is_first = statements.choose_first(engines, *is_native, Some(engine));
+            let block = if is_first { then } else { otherwise };
+            chosen.extend(actions_on(engine, statements, block));
+        } else {
+            chosen.push(action_on(engine, statements, action));
         }
     }
     chosen
+}
+
+/// Returns an action with the actions of its blocks that an engine runs.
+fn action_on(engine: Engine, statements: ScriptStatements, action: &Action) -> Action {
+    match action {
+        Action::If { condition, then, otherwise } => Action::If {
+            condition: condition.clone(),
+            then: actions_on(engine, statements, then),
+            otherwise: actions_on(engine, statements, otherwise),
+        },
+        Action::ForEach { lists, body } => {
+            Action::ForEach { lists: lists.clone(), body: actions_on(engine, statements, body) }
+        }
+        Action::ForRange { slot, from, to, body } => Action::ForRange {
+            slot: *slot,
+            from: from.clone(),
+            to: to.clone(),
+            body: actions_on(engine, statements, body),
+        },
+        other => other.clone(),
+    }
 }
 
 impl Places {
@@ -66,14 +72,10 @@ impl Places {
                 Action::List { list, .. } => {
                     self.lists.insert(list.count, *list);
                 }
-                Action::Statement(statement) => {
-                    for taken in &statement.into {
-                        match taken {
-                            Taken::Integer(slot) => self.integers.insert(*slot),
-                            Taken::Text(slot) => self.texts.insert(*slot),
-                        };
-                    }
-                }
+                Action::Statement(statement) => self.add_taken(&statement.into),
+                Action::Abort => {}
+
+                // Blocks, some of which assign a value before each round.
                 Action::If { then, otherwise, .. } | Action::On { then, otherwise, .. } => {
                     self.add_assigned(then);
                     self.add_assigned(otherwise);
@@ -86,8 +88,17 @@ impl Places {
                     self.integers.insert(*slot);
                     self.add_assigned(body);
                 }
-                Action::Abort => {}
             }
+        }
+    }
+
+    /// Adds the places of what a statement's result is taken into.
+    fn add_taken(&mut self, into: &[Taken]) {
+        for taken in into {
+            match taken {
+                Taken::Integer(slot) => self.integers.insert(*slot),
+                Taken::Text(slot) => self.texts.insert(*slot),
+            };
         }
     }
 
@@ -102,6 +113,9 @@ impl Places {
                     self.add_number(value);
                 }
                 Action::Statement(statement) => self.add_statement(statement),
+                Action::Abort => {}
+
+                // Blocks, with what decides which of them run, and for which values.
                 Action::If { condition, then, otherwise } => {
                     self.add_number(condition);
                     self.add_read(then);
@@ -120,7 +134,6 @@ impl Places {
                     self.add_read(then);
                     self.add_read(otherwise);
                 }
-                Action::Abort => {}
             }
         }
     }
