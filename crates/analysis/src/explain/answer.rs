@@ -516,7 +516,11 @@ mod tests {
             Finding { kind, cause, ..Finding::new("a.x", explanation).unwrap() }
         };
         let of_change = |kind, direction| {
-            finding(kind, Some(ChangeCause { kind, direction, is_too_short: false }))
+            let is_fsync_count = false;
+            finding(
+                kind,
+                Some(ChangeCause { kind, direction, is_too_short: false, is_fsync_count }),
+            )
         };
         let faster = |kind| of_change(kind, Some(Direction::Faster));
         let facts = || finding(FindingKind::NoEffect, None);

@@ -8,9 +8,12 @@ use super::accounting::{
 };
 use super::case::{Case, Pair, Side};
 use super::conflicts::{self, Conflict, RetryCause};
+use super::fsync_counts::{
+    FSYNCS, FsyncCount, fsyncs_that_begin_or_cease, syncs_that_begin_or_cease,
+};
 use super::thresholds::{
-    BEGINS_FACTOR, DEVICE_OF_TIME, EXPLAINS, FSYNCS_PER_COMMIT_MIN, LEVEL_SAME, LEVELS_MAX,
-    SAVED_FSYNCS_FACTOR, SAVED_FSYNCS_SHARE, STALLED_POINTS,
+    BEGINS_FACTOR, DEVICE_OF_TIME, EXPLAINS, LEVEL_SAME, LEVELS_MAX, SAVED_FSYNCS_FACTOR,
+    SAVED_FSYNCS_SHARE, STALLED_POINTS,
 };
 use crate::compare::initial_tree;
 use crate::figures::{Quality, Row, Shift, Stall};
@@ -32,6 +35,9 @@ pub enum Cause {
         settings: Vec<Difference>,
         /// The share of waiting for fsyncs.
         waiting: Option<f64>,
+        /// The part with the largest share, if that is not waiting for fsyncs: on a busy host, a thread
+        /// that sleeps less often also waits less often for a processor.
+        larger: Option<PartShare>,
     },
     /// The engine stalled writes for a different share of the time.
     WriteStalls {
@@ -70,6 +76,15 @@ pub struct StallReason {
     pub kind: &'static str,
     /// The number of these stalls.
     pub count: Pair,
+}
+
+/// The share of the change of an operation's time that one part makes up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PartShare {
+    /// The part, as the kind of the finding that names it.
+    pub part: FindingKind,
+    /// The share.
+    pub share: f64,
 }
 
 /// A part of an operation's time that changed.
@@ -235,14 +250,6 @@ fn both_missed_writes(case: &Case<'_>) -> Option<Cause> {
     (base && target).then_some(Cause::BothMissedWrites)
 }
 
-/// Metrics of fsyncs that engines count themselves; the sum comes first.
-pub(super) const FSYNCS: [&str; 4] = [
-    "fsyncs_per_commit",
-    "log_fsyncs_per_commit",
-    "binlog_syncs_per_commit",
-    "data_fsyncs_per_commit",
-];
-
 /// Explains a change by fsyncs per commit that start or stop, as expected from a setting, or as
 /// waiting shows. Other changes follow from it.
 fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause> {
@@ -261,6 +268,7 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
         count,
         settings: cloned(&settings),
         waiting: waiting.map(|part| part.share),
+        larger: accounting.and_then(larger_than_fsyncs),
     };
     if let Some(fsyncs) = fsyncs_that_begin_or_cease(case) {
         return Some(per_commit(fsyncs));
@@ -274,6 +282,14 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
         .map(per_commit)
         .or_else(|| time_of_fsyncs(case, accounting, &settings))
         .or_else(|| syncs_that_begin_or_cease(case).map(per_commit))
+}
+
+/// Returns the part with the largest share of the change, if that is shown to have changed and is not
+/// waiting for fsyncs.
+fn larger_than_fsyncs(accounting: &Accounting) -> Option<PartShare> {
+    let largest = accounting.parts.iter().find(|part| part.is_shown())?;
+    let kind = largest.part.kind;
+    (kind != FindingKind::Fsyncs).then_some(PartShare { part: kind, share: largest.share })
 }
 
 /// Returns the fsyncs per commit of which there are fewer, or more, if waiting for them is a large part
@@ -306,45 +322,6 @@ fn time_of_fsyncs(
     is_large.then(|| PartOfTime::expected(waiting, settings))
 }
 
-/// A kind of fsyncs per commit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FsyncCount {
-    /// The metric.
-    pub metric: &'static str,
-    /// The number per commit.
-    pub count: Pair,
-}
-
-/// The metric of flushes that devices count, for an engine that counts no fsyncs.
-const FLUSHES: &str = "flushes_per_commit";
-
-/// Returns the fsyncs, or else the flushes of devices, per commit that start or stop with the change
-/// of throughput.
-pub(super) fn syncs_that_begin_or_cease(case: &Case<'_>) -> Option<FsyncCount> {
-    let counts_none = FSYNCS.iter().all(|metric| case.metric(metric).is_none());
-    if !counts_none || only_reads(case) {
-        return fsyncs_that_begin_or_cease(case);
-    }
-    let count = large_change(case, FLUSHES).filter(|count| count.max() >= FSYNCS_PER_COMMIT_MIN)?;
-    Some(FsyncCount { metric: FLUSHES, count })
-}
-
-/// Returns the fsyncs per commit that start or stop with the change of throughput.
-fn fsyncs_that_begin_or_cease(case: &Case<'_>) -> Option<FsyncCount> {
-    if only_reads(case) {
-        return None;
-    }
-
-    // Commits do not wait for a rare kind of fsync, such as those of data files.
-    let sum = case.metric(FSYNCS[0]).map_or(0.0, Pair::max);
-    FSYNCS.iter().find_map(|metric| {
-        let count = large_change(case, metric)?;
-        let is_large =
-            count.max() >= FSYNCS_PER_COMMIT_MIN && count.growth().abs() >= EXPLAINS * sum;
-        is_large.then_some(FsyncCount { metric, count })
-    })
-}
-
 /// Explains a change by reads from storage that start or stop, as expected from the size of a
 /// cache. Their CPU follows from them.
 fn cache(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
@@ -370,12 +347,12 @@ fn cache(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
 
 /// Returns a figure that is shown to have changed with the time of an operation, by
 /// [`BEGINS_FACTOR`] or more.
-fn large_change(case: &Case<'_>, name: &str) -> Option<Pair> {
+pub(super) fn large_change(case: &Case<'_>, name: &str) -> Option<Pair> {
     shown_change(case, name, BEGINS_FACTOR)
 }
 
 /// Returns a figure that is shown to have changed with the time of an operation, by a factor or more.
-fn shown_change(case: &Case<'_>, name: &str, factor: f64) -> Option<Pair> {
+pub(super) fn shown_change(case: &Case<'_>, name: &str, factor: f64) -> Option<Pair> {
     let pair = case.metric(name)?;
     let is_same_direction = (pair.growth() > 0.0) == case.is_slower();
     let is_shown = case.difference(|row| row.metric(name))?.is_shown();

@@ -99,6 +99,8 @@ pub struct ChangeCause {
     pub direction: Option<Direction>,
     /// Only a longer step would tell the cause.
     pub is_too_short: bool,
+    /// The number of fsyncs per commit changed, and not only the wait for each.
+    pub is_fsync_count: bool,
 }
 
 impl ChangeCause {

@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::case::{Case, Pair, evidence_title};
 use super::case_facts::CaseFacts;
-use super::cause::{FSYNCS, only_reads};
+use super::cause::only_reads;
 use super::finding::Evidence;
+use super::fsync_counts::FSYNCS;
 use super::thresholds::{GAP_COUNT, GAP_CPU, GAP_OF_TIME};
 use crate::compare::Verdict;
 use crate::order::{distinct, grouped, sort_largest_first};

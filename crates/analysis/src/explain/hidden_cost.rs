@@ -1,13 +1,13 @@
 //! CPU of the engine and its clients that changed where throughput shows no change: something else
-//! limits, or noise hides it. Where fsyncs begin or cease with it, or operations are retried more or
+//! limits, or noise hides it. Where fsyncs per commit changed with it, or operations are retried more or
 //! less often, that is what changed. Device reads of another size are named beside it.
 
 use super::case::{Case, Context, MEAN_READ_SIZE, Pair};
-use super::cause::syncs_that_begin_or_cease;
 use super::caveats::{cost_frequency, debt};
 use super::conflicts::{Conflict, ConflictCount, changed_conflicts};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
+use super::fsync_counts::changed_fsyncs;
 use super::statement::{ChangedCost, CountedCaveat, HiddenCost, Statement};
 use super::thresholds::{EXPLAINS, READ_KB_PER_OP_MIN, READ_SIZE_FACTOR, shown_change};
 use crate::compare::{ComparedStep, OWN_CPU, Verdict};
@@ -73,8 +73,8 @@ fn explanation(mut steps: Vec<HiddenStep<'_>>) -> Option<Explanation<'_>> {
     let most = steps.first()?;
     let case = most.case;
 
-    // What changed with the CPU. Where fsyncs begin or cease, retries are not needed to explain it.
-    let fsyncs = syncs_that_begin_or_cease(case);
+    // What changed with the CPU. Where fsyncs per commit did, retries are not needed to explain it.
+    let fsyncs = changed_fsyncs(case);
     let conflicts = changed_conflicts(case, most.ratio > 1.0);
     let retries = if fsyncs.is_none() { retries_of_cpu(&conflicts, most.ratio) } else { None };
     let read_kb = changed_read_kb(case);

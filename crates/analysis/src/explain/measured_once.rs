@@ -2,9 +2,9 @@
 //! cause.
 
 use super::case::{Case, evidence_title};
-use super::cause::{FSYNCS, FsyncCount};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
+use super::fsync_counts::{FSYNCS, FsyncCount};
 use super::gap::{self, CostGaps};
 use super::statement::{Fact, KnownDifferences, Statement};
 use super::thresholds::{BEGINS_FACTOR, DEVICE_OF_TIME, FACT_FSYNCS_MIN};

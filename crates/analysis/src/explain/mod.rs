@@ -39,6 +39,7 @@ mod disk_floor;
 mod explanation;
 mod factor_answer;
 mod finding;
+mod fsync_counts;
 mod gap;
 mod hidden_cost;
 mod machines;

@@ -6,10 +6,11 @@ use words::OpRole;
 pub use super::accounting::WhyUnexplained;
 pub use super::case::Pair;
 pub use super::case_facts::{CaseFacts, ChangedPlan};
-pub use super::cause::{Cause, Detail, FsyncCount, LevelShift, PartOfTime, StallReason};
+pub use super::cause::{Cause, Detail, LevelShift, PartOfTime, PartShare, StallReason};
 pub use super::caveats::{Caveat, InheritedDebt, LargeReadAhead};
 pub use super::conflicts::{Conflict, ConflictCount, RetryCause};
 pub use super::difference::{OtherBuild, TargetDifference};
+pub use super::fsync_counts::FsyncCount;
 pub use super::gap::{CostGap, CostGaps};
 pub use super::thresholds::{
     BEGINS_FACTOR, EXPLAINS, FLOOR_DRIFT_TOLD, SHORT_SECONDS, UNFAIR_PCT, WHOLE_MAX,
@@ -271,7 +272,7 @@ pub struct HiddenCost {
     pub costs: Vec<ChangedCost>,
     /// Throughput is too noisy to say in the first of the steps; otherwise, it is equal.
     pub is_noisy: bool,
-    /// The fsyncs per commit that begin or cease in the first step: they say more than CPU.
+    /// The fsyncs per commit that changed in the first step: they say more than CPU.
     pub fsyncs: Option<FsyncCount>,
     /// The conflicts between operations whose number is shown to have changed with the CPU of the
     /// first step.
@@ -396,6 +397,7 @@ impl ThroughputChange {
             kind,
             direction: has_direction.then_some(direction),
             is_too_short: self.cause.is_too_short(),
+            is_fsync_count: matches!(self.cause, Cause::FsyncsPerCommit { .. }),
         }
     }
 }

@@ -22,6 +22,8 @@ use report::{
 use crate::synthetic::target;
 use crate::{PLAIN, WIDE, column};
 
+mod all_steps;
+
 const BASE: &str = "pg15.base";
 const TARGETS: [&str; 3] = [BASE, "pg17.base", "pg17.big_wal"];
 
@@ -265,6 +267,7 @@ fn finding() -> Finding {
             kind: FindingKind::Cpu,
             direction: Some(Direction::Slower),
             is_too_short: false,
+            is_fsync_count: false,
         }),
         evidence: Vec::new(),
         caveats: vec![CountedCaveat {

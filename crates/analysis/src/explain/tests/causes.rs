@@ -148,7 +148,7 @@ fn synchronous_commit_says_fsync() {
     ]);
     let figures = with_setting(figures, "synchronous_commit", "off", "on");
     let is_of_log = |cause: &Cause, from: f64, to: f64| match cause {
-        Cause::FsyncsPerCommit { metric, count, settings, waiting } => {
+        Cause::FsyncsPerCommit { metric, count, settings, waiting, .. } => {
             *metric == "log_fsyncs_per_commit"
                 && is_about(count.base, from)
                 && is_about(count.value, to)

@@ -2,7 +2,8 @@
 //! disagreed.
 
 use super::super::accounting::WhyUnexplained;
-use super::super::cause::FsyncCount;
+use super::super::cause::PartShare;
+use super::super::fsync_counts::FsyncCount;
 use super::super::statement::HiddenCost;
 use super::*;
 
@@ -59,6 +60,47 @@ fn without_fsyncs_that_cease_own_cpu_is_what_changed() {
     ]);
     let figures = with_rates(figures, "b.c", [80.0, 4_000.0, 90.0, 150.0, 2_500.0]);
     assert_eq!(hidden_costs(&figures)[0].fsyncs, None);
+
+    // Where a setting lets one expect it, half as many are what changed.
+    let figures = with_setting(figures, "log_bin", "ON", "OFF");
+    let fsyncs = hidden_costs(&figures)[0].fsyncs.unwrap();
+    assert!(is_about(fsyncs.count.base, 2.0) && is_about(fsyncs.count.value, 1.0), "{fsyncs:?}");
+}
+
+/// On a busy host, a thread that does not sleep for fsyncs does not wait for a processor after each.
+#[test]
+fn a_part_that_saved_more_time_than_fsyncs_is_named_beside_them() {
+    let larger_than_fsyncs = |cpu_wait_us: f64| -> Option<PartShare> {
+        let base = [
+            ("op_client_cpu_us", 40.0),
+            ("op_fsync_us", 400.0),
+            ("op_cpu_wait_us", cpu_wait_us),
+            ("fsyncs_per_commit", 2.0),
+        ];
+        let target = [
+            ("op_client_cpu_us", 40.0),
+            ("op_fsync_us", 0.4),
+            ("op_cpu_wait_us", 10.0),
+            ("fsyncs_per_commit", 0.001),
+        ];
+        let rate =
+            |parts: &[(&str, f64)]| 4e6 / (parts[..3].iter().map(|(_, us)| us).sum::<f64>() + 5.0);
+        let figures = repeated(&[
+            cost("a.c", "update-index", rate(&base), &base),
+            cost("b.c", "update-index", rate(&target), &target),
+        ]);
+
+        let found = cause(&with_setting(figures, "sync_binlog", "1", "0"));
+        let Cause::FsyncsPerCommit { larger, .. } = found else {
+            panic!("{found:?}");
+        };
+        larger
+    };
+
+    let larger = larger_than_fsyncs(3_300.0).unwrap();
+    assert_eq!(larger.part, FindingKind::ProcessorWait);
+    assert!(is_about(larger.share, 3_290.0 / 3_690.0), "{larger:?}");
+    assert_eq!(larger_than_fsyncs(100.0), None);
 }
 
 /// SQLite counts no fsyncs: devices count their flushes.

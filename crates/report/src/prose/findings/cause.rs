@@ -7,7 +7,7 @@ use crate::prose::numbers::{both, figure, list_any, percent, times};
 use analysis::counted;
 use analysis::explain::statement::{
     CaseFacts, Cause, Conflict, ConflictCount, Detail, EXPLAINS, LevelShift, Pair, PartOfTime,
-    RetryCause, SHORT_SECONDS, StallReason, ThroughputChange, WHOLE_MAX, WhyUnexplained,
+    PartShare, RetryCause, SHORT_SECONDS, StallReason, ThroughputChange, WHOLE_MAX, WhyUnexplained,
 };
 use analysis::explain::{ChangeCause, FindingKind};
 use analysis::figures::{ConcurrentChange, Stall};
@@ -30,6 +30,10 @@ pub(crate) fn in_brief(cause: ChangeCause) -> String {
 
     match cause.kind {
         FindingKind::Cpu => format!("{more} CPU per operation"),
+        FindingKind::Fsyncs if cause.is_fsync_count => {
+            let more = if is_slower { "more" } else { "fewer" };
+            format!("{more} fsyncs per commit")
+        }
         FindingKind::Stall => {
             let more = if is_slower { "more" } else { "fewer" };
             format!("{more} seconds without progress")
@@ -230,9 +234,9 @@ pub(super) fn sentence(case: &CaseFacts, cause: &Cause) -> String {
         }
 
         // Work that starts, stops or stalls.
-        Cause::FsyncsPerCommit { metric, count, settings, waiting } => {
+        Cause::FsyncsPerCommit { metric, count, settings, waiting, larger } => {
             let waiting = match waiting {
-                Some(share) => waiting_for_fsyncs(case, *share),
+                Some(share) => waiting_for_fsyncs(case, *share, *larger),
                 None => String::new(),
             };
             fsyncs_per_commit(metric, *count, settings, &waiting)
@@ -267,9 +271,17 @@ fn fsyncs_per_commit(metric: &str, count: Pair, settings: &[Difference], waiting
     format!("There are {more} {many} per commit{expected}{waiting}.")
 }
 
-fn waiting_for_fsyncs(case: &CaseFacts, share: f64) -> String {
+/// States the share of waiting for fsyncs, and that of a part with a larger one.
+fn waiting_for_fsyncs(case: &CaseFacts, share: f64, larger: Option<PartShare>) -> String {
     let (added, per) = (added(case), &case.operation);
-    format!("; of the time {added} per {per}, {} is waiting for fsyncs", share_text(share))
+    let of_fsyncs = share_text(share);
+    let other = match larger {
+        Some(PartShare { part, share }) => {
+            format!(", and {} is {}", share_text(share), part_name(part))
+        }
+        None => String::new(),
+    };
+    format!("; of the time {added} per {per}, {of_fsyncs} is waiting for fsyncs{other}")
 }
 
 fn write_stalls(case: &CaseFacts, share: f64, reason: Option<StallReason>) -> String {

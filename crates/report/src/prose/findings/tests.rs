@@ -88,6 +88,7 @@ fn all_causes_of_changes() -> Vec<Cause> {
         count: pair(base, value),
         settings: synchronous(),
         waiting,
+        larger: None,
     };
     let changed = |part, detail| PartOfTime {
         part,
@@ -158,6 +159,7 @@ fn all_causes_of_changes() -> Vec<Cause> {
             count: pair(0.025, 1.05),
             settings: [synchronous(), implicit_settings()].concat(),
             waiting: None,
+            larger: None,
         },
         stalls(None),
         stalls(Some(StallReason {

@@ -3,7 +3,7 @@
 use analysis::compare::{CostDifference, NamedFunction, StateDifference};
 use analysis::explain::Cost;
 use analysis::explain::statement::{
-    ChangedPlan, ChangedTime, Conflict, ConflictCount, CostGap, CostGaps, FsyncCount,
+    ChangedPlan, ChangedTime, Conflict, ConflictCount, CostGap, CostGaps, FsyncCount, PartShare,
     ProfiledFunction, ResponseChange,
 };
 use words::WaitView;
@@ -20,6 +20,17 @@ fn part(part: FindingKind, detail: Option<Detail>) -> Cause {
         settings: Vec::new(),
         others: Vec::new(),
     })
+}
+
+/// Returns fsyncs that a busy host makes dear: after each, a thread waits for a processor.
+fn mostly_processor_wait() -> Cause {
+    Cause::FsyncsPerCommit {
+        metric: "fsyncs_per_commit",
+        count: pair(2.7, 0.01),
+        settings: vec![setting("sync_binlog", "1", Some("0"))],
+        waiting: Some(0.11),
+        larger: Some(PartShare { part: FindingKind::ProcessorWait, share: 0.87 }),
+    }
 }
 
 fn changed(cause: Cause, case: CaseFacts) -> Finding {
@@ -67,6 +78,7 @@ fn supported() -> Vec<Finding> {
         changed(process_cpu(), of_process(&["a.c"])),
         changed(process_cpu(), of_process(&["a.c", "b.c"])),
         changed(part(FindingKind::Fsyncs, None), with_wait.clone()),
+        changed(mostly_processor_wait(), slower("insert")),
         changed(part(FindingKind::HostBusy, None), with_wait.clone()),
         changed(part(FindingKind::Reads, None), with_plan(0)),
         changed(part(FindingKind::Reads, None), with_plan(2)),
@@ -97,6 +109,19 @@ fn hidden_costs() -> Vec<Finding> {
         fsyncs: Some(FsyncCount { metric: "fsyncs_per_commit", count: pair(2.0, 0.000_047) }),
         ..HiddenCost::default()
     };
+    let saved = HiddenCost {
+        costs: [("insert", 0.42), ("load", 0.76)]
+            .map(|(step, ratio)| ChangedCost {
+                ratio,
+                interval: None,
+                case: slower(step),
+                ..hidden.costs[0].clone()
+            })
+            .to_vec(),
+        is_noisy: true,
+        fsyncs: Some(FsyncCount { metric: "fsyncs_per_commit", count: pair(2.43, 1.09) }),
+        ..HiddenCost::default()
+    };
     let of_reads = HiddenCost {
         costs: vec![ChangedCost { case: slower("q100"), ..hidden.costs[0].clone() }],
         is_noisy: true,
@@ -107,6 +132,7 @@ fn hidden_costs() -> Vec<Finding> {
     vec![
         finding(Statement::HiddenCost(hidden), &[slower("l.i0")]),
         finding(Statement::HiddenCost(of_fsyncs), &[slower("l.i0")]),
+        finding(Statement::HiddenCost(saved), &[slower("insert"), slower("load")]),
         finding(Statement::HiddenCost(of_reads), &[slower("q100")]),
     ]
 }
