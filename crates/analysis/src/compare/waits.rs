@@ -18,6 +18,27 @@ const RUNNING: &str = "running";
 /// compared.
 const SIGHTINGS_MIN: f64 = 10.0;
 
+/// The prefix of PostgreSQL's locks within shared memory, in lower case.
+const LIGHTWEIGHT_LOCK: &str = "lwlock:";
+/// The states that a release of an engine renamed: the old name and the new one, without case,
+/// underscores and the ending of locks. Those of PostgreSQL are from 13 on: compare the wait events in
+/// its manuals of 12 and 13. For the others see "General Thread States" in MySQL's manual.
+const RENAMED: [[&str; 2]; 12] = [
+    ["lwlock:clog", "lwlock:xactbuffer"],
+    ["lwlock:clogcontrol", "lwlock:xactslru"],
+    ["lwlock:subtrans", "lwlock:subtransbuffer"],
+    ["lwlock:subtranscontrol", "lwlock:subtransslru"],
+    ["lwlock:multixactoffset", "lwlock:multixactoffsetbuffer"],
+    ["lwlock:multixactoffsetcontrol", "lwlock:multixactoffsetslru"],
+    ["lwlock:multixactmember", "lwlock:multixactmemberbuffer"],
+    ["lwlock:multixactmembercontrol", "lwlock:multixactmemberslru"],
+    ["lwlock:proc", "lwlock:lockfastpath"],
+    ["ipc:cloggroupupdate", "ipc:xactgroupupdate"],
+    ["lock:speculative token", "lock:spectoken"],
+    // MySQL 8.0.17 counts reading rows as a part of executing.
+    ["sending data", "executing"],
+];
+
 /// The states of sessions in one step of a target and of its base.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedWaits {
@@ -106,10 +127,25 @@ impl AmountReader for WaitTimes {
 }
 
 fn times_in(view: WaitView, repeats: &ComparedRepeats<'_>) -> Vec<NamedAmount<ViewedState>> {
-    // PostgreSQL 17 spells `WALSync` as `WalSync`.
     let keys: BTreeSet<String> =
-        states(view, repeats).map(|state| state.name.to_lowercase()).collect();
+        states(view, repeats).map(|state| key_of(view, &state.name)).collect();
     keys.iter().filter_map(|key| times_of(view, key, repeats)).collect()
+}
+
+/// Returns the name of a state by which it is the same in all releases of an engine.
+fn key_of(view: WaitView, name: &str) -> String {
+    // PostgreSQL 17 spells `WALSync` as `WalSync`.
+    let mut key = name.to_lowercase();
+    if view != WaitView::Engine {
+        return key;
+    }
+
+    // Since PostgreSQL 13, `WALWriteLock` is `WALWrite`, and `wal_insert` is `WALInsert`.
+    if key.starts_with(LIGHTWEIGHT_LOCK) {
+        key = key.strip_suffix("lock").unwrap_or(&key).replace('_', "");
+    }
+    let renamed = RENAMED.iter().find(|[old, _]| *old == key);
+    renamed.map_or(key, |[_, new]| (*new).to_owned())
 }
 
 /// Returns the states of all repeats in a view.
@@ -120,15 +156,15 @@ fn states<'a>(
     repeats.all().filter_map(move |row| row.waits(view)).flat_map(|waits| &waits.states)
 }
 
-/// Returns the times in one state, whose name is `key` in lower case; `None` if it was seen too
-/// rarely, or a repeat has no time per operation.
+/// Returns the times in the state with this [key](key_of); `None` if it was seen too rarely, or a
+/// repeat has no time per operation.
 fn times_of(
     view: WaitView,
     key: &str,
     repeats: &ComparedRepeats<'_>,
 ) -> Option<NamedAmount<ViewedState>> {
     let mut alike: Vec<&SessionState> = states(view, repeats).collect();
-    alike.retain(|state| state.name.to_lowercase() == key);
+    alike.retain(|state| key_of(view, &state.name) == key);
     let name = alike.first()?.name.clone();
 
     let sightings: Option<f64> = alike.iter().map(|state| state.sightings).sum();
@@ -151,16 +187,17 @@ fn times(rows: &[&Row], view: WaitView, key: &str) -> Option<Vec<Amount>> {
 fn time_of(row: &Row, view: WaitView, key: &str) -> Option<Amount> {
     let throughput = throughput(row).filter(|throughput| *throughput > 0.0)?;
     let waits = row.waits(view)?;
-    let state = waits.states.iter().find(|state| state.name.to_lowercase() == *key);
+    // A later release may have one name for what were two states.
+    let alike = || waits.states.iter().filter(|state| key_of(view, &state.name) == key);
 
     // Without samples the engine measured times, which have no error of counting.
     if waits.samples == 0.0 {
-        let us = state.map_or(Some(0.0), |state| state.us_per_op)?;
+        let us = alike().try_fold(0.0, |sum, state| Some(sum + state.us_per_op?))?;
         return Some(Amount { per_operation: us, variance: 0.0 });
     }
 
     let us_per_sighting = 1e6 / (waits.samples * throughput);
-    let sightings = state.and_then(|state| state.sightings).unwrap_or(0.0);
+    let sightings = alike().fold(0.0, |sum, state| sum + state.sightings.unwrap_or(0.0));
     Some(Amount {
         per_operation: us_per_sighting * sightings,
         // A state that was not seen may still have happened.
@@ -242,6 +279,33 @@ mod tests {
             assert!(first.time.is_shown, "{first:?}");
             assert!((first.time.difference_us - 40.0).abs() <= first.time.margin_us, "{first:?}");
             assert_eq!(compared.states.len(), 3);
+        }
+    }
+
+    #[test]
+    fn a_state_that_a_release_renamed_is_one_state() {
+        let (mut figures, mut random) = (Figures::default(), Random::new(1));
+        let old = [
+            ("LWLock:WALWriteLock", 300.0),
+            ("LWLock:buffer_content", 150.0),
+            ("LWLock:CLogControlLock", 150.0),
+            ("sending data", 100.0),
+            ("executing", 50.0),
+        ];
+        add(&mut figures, "old", &old, &mut random);
+        let new = [
+            ("LWLock:WALWrite", 300.0),
+            ("LWLock:BufferContent", 150.0),
+            ("LWLock:XactSLRU", 150.0),
+            ("executing", 150.0),
+        ];
+        add(&mut figures, "new", &new, &mut random);
+
+        let states = compared(&figures).states;
+        assert_eq!(states.len(), new.len(), "{states:?}");
+        for StateDifference { name, time, .. } in &states {
+            assert!(new.iter().any(|(known, _)| known == name), "{name}");
+            assert!(time.base_us > 10.0 && time.difference_us.abs() < 5.0, "{name}: {time:?}");
         }
     }
 
