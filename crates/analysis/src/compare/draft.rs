@@ -153,7 +153,7 @@ impl UndecidedRow {
         self.names = [base.name, target.name].map(str::to_owned);
         let matched = Matched::new(samples, base, target);
 
-        // Together, so that what holds for the same repeats of both is said once.
+        // Together, so that what holds for both is said once.
         let of_both = [&base.side.reasons[..], &target.side.reasons, &matched.reasons];
         self.add_reasons(&of_both.concat());
 

@@ -19,7 +19,7 @@ pub const VERDICT_METRICS: [(&str, &str); 3] =
     [(THROUGHPUT, THROUGHPUT), CPU_VERDICT_METRICS[0], CPU_VERDICT_METRICS[1]];
 
 /// The CPU of an operation on the threads of its connections, in client and server.
-pub(crate) const OWN_CPU: &str = "own_cpu_us_per_op";
+pub const OWN_CPU: &str = "own_cpu_us_per_op";
 
 /// The CPU of all threads of the clients, per main operation.
 pub(super) const CLIENT_CPU: &str = "client_cpu_us_per_op";

@@ -96,10 +96,10 @@ pub use gate::{
 };
 pub use groups::{BaseGroup, groups_by_base};
 pub use initial_tree::{InitialTree, TreeDifference};
-pub(crate) use metric::{OWN_CPU, RESPONSE_TIMES, has_only_process_cpu, has_verdict, process_cpu};
 pub use metric::{
-    THROUGHPUT, VERDICT_METRICS, costs, is_device_column, metric_label, more_is_better,
+    OWN_CPU, THROUGHPUT, VERDICT_METRICS, costs, is_device_column, metric_label, more_is_better,
 };
+pub(crate) use metric::{RESPONSE_TIMES, has_only_process_cpu, has_verdict, process_cpu};
 pub use noise::{DetectableEffect, NoiseFloor, StepNoise, noise_floor};
 pub use overall::Overall;
 pub use plans::{ComparedPlans, PlanDifference};

@@ -9,6 +9,14 @@ use words::{Metric, counted};
 use super::initial_tree::TreeDifference;
 use crate::order::distinct;
 
+/// The remark on repeats with too few turns.
+const FEW_TURNS: &str =
+    "repeats with too few turns to say what is typical are left out; longer steps have more turns";
+
+/// The remark on repeats without a typical turn.
+const IDLE_TURNS: &str = "repeats that did nothing in a fifth of all turns or more are left out, because no turn has a \
+    typical CPU time";
+
 /// A repeat of a target.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RepeatName {
@@ -23,6 +31,12 @@ pub(super) struct RepeatName {
 pub(super) enum Reason {
     /// A repeat is absent from the comparison.
     Absent { repeat: RepeatName, why: Absence },
+    /// Repeats are absent that have too few turns to say what is typical. Those of a short step are
+    /// many, in each comparison others, so tables say it once and without their names.
+    FewTurns,
+    /// Repeats are absent that did nothing in a fifth of their turns, so that no turn has a typical CPU
+    /// time. They have no names either.
+    IdleTurns,
     /// In some repeat, either target did nothing in a fifth of its turns.
     NoTypicalTurn,
     /// The target does not have the step.
@@ -65,78 +79,35 @@ pub(super) enum Absence {
     Unpaired,
     /// The same repeat of the other target was measured by another invocation.
     MeasuredApart { is_in_turns: bool },
-    /// The repeat has too few turns to say what is typical.
-    FewTurns,
-    /// The repeat did nothing in a fifth of its turns, so that no turn has a typical CPU time.
-    IdleTurns,
 }
 
 /// Returns the sentences of some remarks. Those that differ only in the repeat share one: `pg17.base,
-/// repeats 2 and 3 are left out: ...`. So do those about the same repeats of both targets, if what is
-/// said of one holds without the other.
+/// repeats 2 and 3 are left out: ...`.
 pub(super) fn sentences(reasons: &[Reason]) -> Vec<String> {
-    let mut said: Vec<SaidOnce<'_>> = Vec::new();
+    let mut sentences = Vec::new();
     let mut rest: Vec<&Reason> = reasons.iter().collect();
     while let Some(&first) = rest.first() {
         let (alike, others): (Vec<&Reason>, Vec<&Reason>) =
             rest.into_iter().partition(|reason| first.is_like(reason));
         rest = others;
 
-        let Reason::Absent { repeat, why } = first else {
-            said.push(SaidOnce::Other(first));
-            continue;
-        };
-        let repeats = RepeatNames::of(repeat, &alike);
-        match said.iter_mut().find_map(|known| known.of_same_repeats(&repeats, why)) {
-            Some(known) => known.targets.extend(repeats.targets),
-            None => said.push(SaidOnce::Repeats(repeats, why)),
-        }
+        sentences.push(match first {
+            Reason::Absent { repeat, why } => why.sentence(&RepeatNames::of(repeat, &alike)),
+            _ => first.to_string(),
+        });
     }
-    said.iter().map(SaidOnce::sentence).collect()
+    sentences
 }
 
-/// The subject of a sentence.
-enum SaidOnce<'r> {
-    /// These repeats are absent, and why.
-    Repeats(RepeatNames<'r>, &'r Absence),
-    Other(&'r Reason),
-}
-
-impl<'r> SaidOnce<'r> {
-    /// Returns the repeats, if the same ones of another target are absent for the same reason, and the
-    /// sentence does not speak of the other target.
-    fn of_same_repeats(
-        &mut self,
-        repeats: &RepeatNames<'_>,
-        absence: &Absence,
-    ) -> Option<&mut RepeatNames<'r>> {
-        let holds_alone = matches!(absence, Absence::FewTurns | Absence::IdleTurns);
-        match self {
-            Self::Repeats(known, why) => {
-                let is_same = known.numbers == repeats.numbers && *why == absence;
-                (holds_alone && is_same).then_some(known)
-            }
-            Self::Other(_) => None,
-        }
-    }
-
-    fn sentence(&self) -> String {
-        match self {
-            Self::Repeats(repeats, why) => why.sentence(repeats),
-            Self::Other(reason) => reason.to_string(),
-        }
-    }
-}
-
-/// The repeats that a sentence is about, which are those of one target, or the same of several.
+/// The repeats of one target that a sentence is about.
 struct RepeatNames<'r> {
-    targets: Vec<&'r str>,
+    target: &'r str,
     numbers: Vec<u32>,
 }
 
 impl<'r> RepeatNames<'r> {
     fn one(repeat: &'r RepeatName) -> Self {
-        Self { targets: vec![&repeat.target], numbers: vec![repeat.number] }
+        Self { target: &repeat.target, numbers: vec![repeat.number] }
     }
 
     /// Returns the repeats of some remarks, all on the target of `first`.
@@ -147,19 +118,19 @@ impl<'r> RepeatNames<'r> {
                 numbers.push(repeat.number);
             }
         }
-        Self { targets: vec![&first.target], numbers: distinct(numbers) }
+        Self { target: &first.target, numbers: distinct(numbers) }
     }
 
     /// Returns the word that agrees with the number of repeats.
     fn form(&self, one: &'static str, several: &'static str) -> &'static str {
-        if self.numbers.len() > 1 || self.targets.len() > 1 { several } else { one }
+        if self.numbers.len() > 1 { several } else { one }
     }
 }
 
 impl fmt::Display for RepeatNames<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let numbers: Vec<String> = self.numbers.iter().map(u32::to_string).collect();
-        let target = self.targets.join(" and ");
+        let target = self.target;
         match numbers.as_slice() {
             [before @ .., last] if !before.is_empty() => {
                 write!(f, "{target}, repeats {} and {last}", before.join(", "))
@@ -204,14 +175,6 @@ impl Absence {
                 repeats.form("repeat", "repeats"),
                 if *is_in_turns { "take turns" } else { "run next to each other" }
             ),
-            Self::FewTurns => format!(
-                "{} too few turns to say what is typical; longer steps have more",
-                repeats.form("it has", "they have")
-            ),
-            Self::IdleTurns => format!(
-                "{} did nothing in a fifth of all turns or more, so no turn has a typical CPU time",
-                repeats.form("it", "they")
-            ),
         };
 
         format!("{repeats} {} left out: {why}", repeats.form("is", "are"))
@@ -241,6 +204,8 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Absent { repeat, why } => f.write_str(&why.sentence(&RepeatNames::one(repeat))),
+            Self::FewTurns => f.write_str(FEW_TURNS),
+            Self::IdleTurns => f.write_str(IDLE_TURNS),
 
             // There is no figure, or no ratio of two.
             Self::NoStep { target } => write!(f, "{target} does not have the step"),
@@ -356,7 +321,7 @@ mod tests {
         let unusable = |status| Absence::Invalid { status, reasons: Vec::new() };
 
         let said = |why: &Absence, numbers: &[u32]| {
-            let repeats = RepeatNames { targets: vec!["pg.a"], numbers: numbers.to_vec() };
+            let repeats = RepeatNames { target: "pg.a", numbers: numbers.to_vec() };
             let text = why.sentence(&repeats);
             text.strip_prefix(&repeats.to_string()).unwrap().to_owned()
         };
@@ -377,16 +342,6 @@ mod tests {
                 " are left out: are not valid",
             ),
             (
-                Absence::FewTurns,
-                " is left out: it has too few turns to say what is typical; longer steps have more",
-                " are left out: they have too few turns to say what is typical; longer steps have more",
-            ),
-            (
-                Absence::IdleTurns,
-                " is left out: it did nothing in a fifth of all turns or more, so no turn has a typical CPU time",
-                " are left out: they did nothing in a fifth of all turns or more, so no turn has a typical CPU time",
-            ),
-            (
                 Absence::Unpaired,
                 " is left out: the other target has no repeat that counts next to it",
                 " are left out: the other target has no repeat that counts next to them",
@@ -404,24 +359,10 @@ mod tests {
     }
 
     #[test]
-    fn the_same_repeats_of_both_targets_share_a_sentence_unless_that_names_the_other() {
-        let absent = |target: &str, number: u32, why: &Absence| Reason::Absent {
-            repeat: RepeatName { target: target.to_owned(), number },
-            why: why.clone(),
-        };
-        let of = |why: Absence| {
-            let places = [("pg.a", 1), ("pg.a", 4), ("pg.b", 1), ("pg.b", 4)];
-            sentences(&places.map(|(target, number)| absent(target, number, &why)))
-        };
+    fn repeats_with_too_few_turns_share_a_sentence_whatever_their_target() {
         assert_eq!(
-            of(Absence::FewTurns),
-            [
-                "pg.a and pg.b, repeats 1 and 4 are left out: they have too few turns to say what is typical; longer \
-              steps have more"
-            ]
+            sentences(&[Reason::FewTurns, Reason::IdleTurns, Reason::FewTurns]),
+            [FEW_TURNS, IDLE_TURNS]
         );
-        assert_eq!(of(Absence::Unpaired).len(), 2);
-        let unlike = [absent("pg.a", 1, &Absence::FewTurns), absent("pg.b", 2, &Absence::FewTurns)];
-        assert_eq!(sentences(&unlike).len(), 2);
     }
 }

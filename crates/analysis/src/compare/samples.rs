@@ -327,10 +327,10 @@ impl<'a> Samples<'a> {
                 side.reasons.push(absent(Absence::TooFewOperations { metric, needed }));
             }
             if metric == TYPICAL_CPU && row.metric(TYPICAL_RATE) == Some(0.0) {
-                side.reasons.push(absent(Absence::IdleTurns));
+                side.reasons.push(Reason::IdleTurns);
             }
             if TurnMetric::named(metric).is_some() && has_few_turns(row) {
-                side.reasons.push(absent(Absence::FewTurns));
+                side.reasons.push(Reason::FewTurns);
             }
         }
     }

@@ -120,13 +120,14 @@ impl Relation<'_, '_> {
                 continue;
             }
 
-            let repeat = self.samples.repeat_name(name, value.sample.run, value.sample.repeat);
             let is_short = too_short.iter().any(|short| short.is_of_repeat_of(&value.sample));
-            let why = if is_short {
-                Absence::FewTurns
-            } else {
-                Absence::without_partner(value, &other.side.values)
-            };
+            if is_short {
+                side.reasons.push(Reason::FewTurns);
+                continue;
+            }
+
+            let repeat = self.samples.repeat_name(name, value.sample.run, value.sample.repeat);
+            let why = Absence::without_partner(value, &other.side.values);
             side.reasons.push(Reason::Absent { repeat, why });
         }
     }
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeat_with_too_few_turns_is_left_out_and_named_once() {
+    fn a_repeat_with_too_few_turns_is_left_out_and_remarked_once() {
         let mut figures = measured();
         let last_of_base =
             figures.rows.iter_mut().rfind(|row| row.cell.target == "a.x").expect("it is measured");
@@ -358,7 +359,7 @@ mod tests {
         assert_eq!(
             typical.reasons,
             [
-                "a.x, repeat 5 is left out: it has too few turns to say what is typical; longer steps have more"
+                "repeats with too few turns to say what is typical are left out; longer steps have more turns"
             ]
         );
         assert_eq!(row(&compared, THROUGHPUT).values.len(), 5);
@@ -375,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeat_without_a_typical_turn_is_left_out_of_typical_cpu_and_named() {
+    fn a_repeat_without_a_typical_turn_is_left_out_of_typical_cpu_and_remarked() {
         let mut figures = measured();
         for row in &mut figures.rows {
             row.metrics.insert(TYPICAL_CPU, Some(500.0));
@@ -391,8 +392,8 @@ mod tests {
         let compared = compared(&figures);
         let cpu = row(&compared, TYPICAL_CPU);
         assert_eq!(cpu.values.len(), 4);
-        let is_named = |reason: &String| reason.contains("did nothing in a fifth of all turns");
-        assert!(cpu.reasons.iter().any(is_named), "{:?}", cpu.reasons);
+        let is_remark = |reason: &String| reason.contains("did nothing in a fifth of all turns");
+        assert!(cpu.reasons.iter().any(is_remark), "{:?}", cpu.reasons);
     }
 
     #[test]

@@ -292,11 +292,25 @@ impl<'a> Matrix<'a> {
         self.keys.group_label(cell)
     }
 
+    /// Returns the column headers that tell a line from others of its group.
+    pub(crate) fn lead_in_group(&self) -> Vec<String> {
+        self.keys_in_group().lead("target")
+    }
+
+    /// Returns the texts of these columns.
+    pub(crate) fn lead_in_group_of(&self, line: &CellLine<'_>) -> Vec<String> {
+        self.keys_in_group().lead_of(&line.cell.target, line.cell, line.run)
+    }
+
     /// Returns the properties besides the target that distinguish a line from others of its group:
     /// ` r2`.
     pub(crate) fn suffix(&self, line: &CellLine<'_>) -> String {
-        let keys = Keys { variant: false, clients: false, ..self.keys };
-        keys.suffix(line.cell, line.run)
+        self.keys_in_group().suffix(line.cell, line.run)
+    }
+
+    /// Returns the keys that differ among lines that are compared with each other.
+    fn keys_in_group(&self) -> Keys {
+        Keys { variant: false, clients: false, ..self.keys }
     }
 
     /// Returns the line that `line` is compared with: the base with the same clients and repeat,

@@ -13,6 +13,8 @@ pub(crate) struct RepeatedRows<'t> {
     /// The medians, one for each column.
     pub medians: Vec<Median>,
     pub rows: Vec<&'t TableRow>,
+    /// The number of the first of these rows in the table.
+    pub first_row: usize,
 }
 
 /// The middle one of some figures.
@@ -120,13 +122,15 @@ fn note(table: &Table) -> String {
 pub(crate) fn by_target(table: &Table) -> Option<Vec<RepeatedRows<'_>>> {
     let first = (0..table.lead.len()).find(|at| is_of_repeats(table, *at))?;
 
-    let mut groups: Vec<(Vec<String>, Vec<&TableRow>)> = Vec::new();
-    for row in &table.rows {
+    let mut groups: Vec<(Vec<String>, Vec<usize>)> = Vec::new();
+    for (number, row) in table.rows.iter().enumerate() {
         let key = key_of(table, row);
-        match groups.iter_mut().find(|(known, rows)| *known == key && rows[0].target == row.target)
-        {
-            Some((_, rows)) => rows.push(row),
-            None => groups.push((key, vec![row])),
+        let of_target = groups.iter().position(|(known, numbers)| {
+            *known == key && table.rows[numbers[0]].target == row.target
+        });
+        match of_target {
+            Some(at) => groups[at].1.push(number),
+            None => groups.push((key, vec![number])),
         }
     }
     if groups.len() == table.rows.len() {
@@ -134,7 +138,8 @@ pub(crate) fn by_target(table: &Table) -> Option<Vec<RepeatedRows<'_>>> {
     }
 
     let mut folded = Vec::new();
-    for (_, rows) in groups {
+    for (_, numbers) in groups {
+        let rows: Vec<&TableRow> = numbers.iter().map(|number| &table.rows[*number]).collect();
         let mut lead = rows[0].lead.clone();
         if rows.len() > 1 {
             for at in (0..lead.len()).filter(|at| is_of_repeats(table, *at)) {
@@ -145,7 +150,7 @@ pub(crate) fn by_target(table: &Table) -> Option<Vec<RepeatedRows<'_>>> {
                 };
             }
         }
-        folded.push(RepeatedRows { lead, medians: medians(&rows), rows });
+        folded.push(RepeatedRows { lead, medians: medians(&rows), rows, first_row: numbers[0] });
     }
     Some(folded)
 }
@@ -310,9 +315,11 @@ fn without_number(cells: &[&Cell]) -> Median {
     Median { cell: Cell { text: texts.join(", "), ..(*first).clone() }, ..Median::default() }
 }
 
-/// Parses a figure of a table without a unit: `12,345.6`.
+/// Parses a figure of a table without a unit: `12,345.6`. A bound, such as `<0.001`, counts as its
+/// figure.
 fn number(text: &str) -> Option<f64> {
-    text.replace(',', "").parse().ok().filter(|value: &f64| value.is_finite())
+    let digits = text.strip_prefix('<').unwrap_or(text).replace(',', "");
+    digits.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
 #[cfg(test)]
@@ -350,6 +357,14 @@ mod tests {
         assert!((spread - 100.0 / 11.0).abs() < 1e-9, "{spread}");
         assert_eq!((medians[1].cell.text.as_str(), medians[1].spread_pct), ("50", None));
         assert_eq!(*medians[2], Median::default());
+    }
+
+    #[test]
+    fn a_bound_counts_as_its_figure_in_a_median() {
+        let rows = ["<0.001", "0.004", "0.002"].map(|text| ("a", "1", Cell::plain(text)));
+        let folded = folded(&table(&rows)).unwrap();
+        assert_eq!(folded.rows[0].cells[0].text, "0.002");
+        assert_eq!(number("<0.001"), Some(0.001));
     }
 
     #[test]

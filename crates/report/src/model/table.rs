@@ -215,6 +215,22 @@ impl Table {
         self.rows.push(TableRow { lead, cells, target: false });
     }
 
+    /// Removes a column of figures.
+    pub(crate) fn remove_column(&mut self, removed: usize) {
+        self.columns.remove(removed);
+        if removed < self.column_targets.len() {
+            self.column_targets.remove(removed);
+        }
+        for row in &mut self.rows {
+            row.cells.remove(removed);
+        }
+
+        self.beside.retain(|column| *column != removed);
+        for column in &mut self.beside {
+            *column -= usize::from(*column > removed);
+        }
+    }
+
     /// Returns true if there is nothing to show.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty() || self.columns.is_empty()

@@ -1,7 +1,9 @@
 //! The worth of a row's figures: whether they may be compared, the reasons for which they are
 //! invalid, and the text shown instead.
 
-use analysis::figures::Row;
+use std::slice;
+
+use analysis::{distinct, figures::Row};
 use record::Status;
 
 use crate::model::matrix::{CellLine, Matrix, StepHead};
@@ -31,7 +33,7 @@ impl Footnotes {
     }
 
     /// Returns the letter for reasons at `place`.
-    pub(crate) fn letter_of(&mut self, reasons: &[String], place: String) -> String {
+    fn letter_of(&mut self, reasons: &[String], place: String) -> String {
         let text = match reasons {
             [] => "no reason recorded".to_string(),
             reasons => reasons.join("; "),
@@ -50,11 +52,15 @@ impl Footnotes {
         letters(index)
     }
 
-    /// Adds the letter for reasons at `place` to a cell's mark; nothing without reasons.
+    /// Adds the letters for reasons at `place` to a cell's mark: `[a,c]`; nothing without reasons. Each
+    /// reason has a letter of its own, since other cells may share one and not the other.
     pub(crate) fn mark(&mut self, cell: &mut Cell, reasons: &[String], place: String) {
-        if !reasons.is_empty() {
-            let letter = self.letter_of(reasons, place);
-            cell.mark.push_str(&format!("[{letter}]"));
+        let mut letters = Vec::new();
+        for reason in reasons {
+            letters.push(self.letter_of(slice::from_ref(reason), place.clone()));
+        }
+        if !letters.is_empty() {
+            cell.mark.push_str(&format!("[{}]", distinct(letters).join(",")));
         }
     }
 
@@ -179,6 +185,31 @@ pub(crate) fn comparable_by_target<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_that_share_one_of_their_reasons_share_its_footnote() {
+        let [few, apart] = ["too few turns", "all are above"].map(str::to_owned);
+        let mut footnotes = Footnotes::default();
+        let mut marks = Vec::new();
+        for (place, reasons) in [
+            ("a.x scan", vec![few.clone()]),
+            ("a.y scan", vec![few.clone(), apart]),
+            ("a.z scan", vec![few]),
+            ("a.z load", Vec::new()),
+        ] {
+            let mut cell = Cell::plain("1.00");
+            footnotes.mark(&mut cell, &reasons, place.to_owned());
+            marks.push(cell.mark);
+        }
+        assert_eq!(marks, ["[a]", "[a,b]", "[a]", ""]);
+        assert_eq!(
+            footnotes.notes_in("[", "]").collect::<Vec<_>>(),
+            [
+                "`[a]` too few turns (a.x scan, a.y scan, a.z scan)",
+                "`[b]` all are above (a.y scan)"
+            ]
+        );
+    }
 
     #[test]
     fn footnote_letters_go_on_after_z() {

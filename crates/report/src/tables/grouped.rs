@@ -1,4 +1,4 @@
-//! The tables of the costs and durations of tests, one row per test and target.
+//! The tables of the costs and durations of tests, one row per test and cell.
 
 use analysis::{figures::Row, relative as ratio_to};
 use words::Decimals;
@@ -23,6 +23,9 @@ const TIMES: [(&str, &str, Decimals); 7] = [
     ("retried", "retried\n", Decimals::Whole),
     ("failed", "failed\n", Decimals::Whole),
 ];
+
+/// The note on ratios of several repeats, instead of the one on a single repeat.
+const OF_REPEATS: &str = "each repeat is relative to the base's, without a verdict";
 
 /// Returns a grid of the tests for each group of lines.
 fn grids<'m, 'a>(matrix: &'m Matrix<'a>) -> Vec<LineGrid<'m, 'a>> {
@@ -95,16 +98,21 @@ fn time(row: &Row, name: &str) -> Option<f64> {
     }
 }
 
-/// Returns an empty table for the lines of each test.
-fn begun<'c>(grid: &LineGrid<'_, '_>, id: &str, heads: impl IntoIterator<Item = &'c str>) -> Table {
-    let lead = vec![TEST.to_string(), "target".to_string()];
+/// Returns an empty table for the lines of each test. Repeats have a column of their own, by which they
+/// are folded.
+fn begun<'c>(
+    matrix: &Matrix<'_>,
+    grid: &LineGrid<'_, '_>,
+    id: &str,
+    heads: impl IntoIterator<Item = &'c str>,
+) -> Table {
+    let lead = [vec![TEST.to_string()], matrix.lead_in_group()].concat();
     Table::new(format!("{id}{}", grid.id), "", lead, heads)
 }
 
-/// Returns the test and the target of a row.
+/// Returns the test and the cell of a row.
 fn lead_of(matrix: &Matrix<'_>, line: &CellLine<'_>, step: StepHead<'_>) -> Vec<String> {
-    let target = format!("{}{}", line.cell.target, matrix.suffix(line));
-    vec![step.name.to_string(), target]
+    [vec![step.name.to_string()], matrix.lead_in_group_of(line)].concat()
 }
 
 /// Returns a table with a row for each line of each test; `cells` returns the cells of one test's
@@ -117,7 +125,7 @@ fn per_line(
     cells: impl Fn(&[&Row]) -> Vec<Vec<Cell>>,
 ) -> Table {
     let mut footnotes = Footnotes::default();
-    let mut table = begun(grid, id, columns.iter().map(|column| column.head.as_str()));
+    let mut table = begun(matrix, grid, id, columns.iter().map(|column| column.head.as_str()));
 
     for step in &grid.steps {
         let (lines, rows): (Vec<&CellLine<'_>>, Vec<&Row>) = grid
@@ -140,7 +148,7 @@ fn per_line(
 fn relative_costs(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, columns: &[Column]) -> Table {
     // Ratios have no units, which stand below the names.
     let heads = columns.iter().map(|column| column.head.split('\n').next().unwrap_or_default());
-    let mut table = begun(grid, "relative-costs-of", heads);
+    let mut table = begun(matrix, grid, "relative-costs-of", heads);
     for step in &grid.steps {
         let lines = grid.lines.iter().map(|named| named.line);
         for line in lines.filter(|line| !matrix.is_base(&line.cell.target)) {
@@ -161,6 +169,10 @@ fn relative_costs(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, columns: &[Colum
         }
     }
 
+    if matrix.is_repeated() {
+        table.notes.push(OF_REPEATS.to_owned());
+        return table;
+    }
     table.explained()
 }
 
@@ -171,5 +183,55 @@ fn relative_cost(name: &str, row: &Row, base: Option<&Row>) -> Cell {
     match ratio_to(row.metric(name), base.metric(name)) {
         Some(ratio) => Cell::toned(ratio_text(ratio), Tone::Unjudged),
         None => Cell::not_applicable(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use analysis::figures::Figures;
+    use record::{CellKey, Run, Status, StepKind};
+
+    use super::*;
+    use crate::model::repeats::folded;
+
+    fn row(target: &str, repeat: u32, cpu: f64) -> Row {
+        Row {
+            cell: CellKey::new(target, None, 1, repeat),
+            step: "scan".to_owned(),
+            kind: StepKind::Query,
+            group: Some("range-1".to_owned()),
+            status: Status::Complete,
+            reported: true,
+            valid: true,
+            metrics: BTreeMap::from([("cpupq", Some(cpu))]),
+            ..Row::default()
+        }
+    }
+
+    fn leads(table: &Table) -> Vec<String> {
+        table.rows.iter().map(|row| row.lead.join(" ")).collect()
+    }
+
+    #[test]
+    fn the_repeats_of_a_target_are_folded() {
+        let mut rows = Vec::new();
+        for repeat in 1..=3 {
+            rows.push(row("a.x", repeat, 100.0 + f64::from(repeat)));
+            rows.push(row("a.y", repeat, 200.0 + 2.0 * f64::from(repeat)));
+        }
+        let figures = Figures { rows, ..Figures::default() };
+        let run = Run { base: "a.x".to_owned(), ..Run::default() };
+
+        let tables = costs(&Matrix::new(&run, &figures));
+        let [of_each, relative] = tables.as_slice() else { panic!("{tables:?}") };
+        assert_eq!(of_each.lead, [TEST, "target", "repeat"]);
+        assert!(!relative.notes.iter().any(|note| note.contains("one repeat")), "{relative:?}");
+
+        let medians = [of_each, relative].map(|table| folded(table).expect("it has repeats"));
+        assert_eq!(leads(&medians[0]), ["scan a.x", "scan a.y"]);
+        assert_eq!(leads(&medians[1]), ["scan a.y"]);
+        assert_eq!(medians[1].rows[0].cells[0].text, "2.00");
     }
 }

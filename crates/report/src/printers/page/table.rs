@@ -4,7 +4,7 @@ use maud::{Markup, html as markup};
 
 use crate::model::names::{Names, Subject};
 use crate::model::repeats::{Median, RepeatedColumns, RepeatedRows, by_target, columns_by_target};
-use crate::model::table::{Cell, STEP, TEST, Table, Tone};
+use crate::model::table::{Cell, STEP, TEST, Table, TableRow, Tone};
 use crate::model::text::clean;
 use crate::printers::page::{breakable, marked, permalink};
 
@@ -109,15 +109,17 @@ fn body_by_target(
     markup! {
         tbody {
             @for group in groups {
-                @if group.rows.len() > 1 {
-                    tr {
+                @let class = row_class(table, group.first_row);
+                @let is_repeated = group.rows.len() > 1;
+                @if is_repeated {
+                    tr class=[class] {
                         (row_heads(names, &table.lead, &group.lead))
                         @for median in &group.medians { (median_cell(median, bare)) }
                     }
                 }
 
                 @for row in &group.rows {
-                    tr.repeat[group.rows.len() > 1].target[row.target] {
+                    tr class=[if is_repeated { Some(class_of_repeat(row)) } else { class }] {
                         (row_heads(names, &table.lead, &row.lead))
                         @for cell in &row.cells { (figure(cell, without_shade(cell.tone), bare)) }
                     }
@@ -296,6 +298,11 @@ fn row_class(table: &Table, number: usize) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// Returns the class of a row that the button shows.
+fn class_of_repeat(row: &TableRow) -> &'static str {
+    if row.target { "repeat target" } else { "repeat" }
 }
 
 /// Returns the style for the shade of a share.

@@ -15,8 +15,12 @@ use crate::model::operations::{common_noun, count_alike, unit};
 use crate::model::table::{Cell, STEP, TEST, Table, Tone};
 use crate::model::worth::{Footnotes, not_compared};
 
-/// Values below this are shown as zero: their ratio is shown but not colored.
+/// The least figure that matters: the verdict of two smaller ones would stand out for nothing, and their
+/// ratio without a verdict would look equal.
 const LEAST: f64 = 0.0005;
+
+/// The word instead of a ratio of two figures below [`LEAST`].
+const TINY: &str = "tiny";
 
 /// The note on figures of several repeats: tables of throughput show medians.
 const MEANS: &str =
@@ -112,11 +116,27 @@ fn table(board: &Board<'_>, costs_of: CostsOf, steps: &[StepHead<'_>], metrics: 
         }
     }
 
+    remove_columns_without_ratios(&mut table);
+    if table.cells().any(|cell| cell.text == TINY) {
+        let meaning = format!("both figures are below {LEAST}, so their ratio is not judged");
+        table.notes.push(format!("`{TINY}`: {meaning}"));
+    }
+
     if board.has_repeats() {
         table.notes.push(MEANS.to_owned());
     }
     table.notes.extend(reasons.notes_in("[", "]"));
     table.explained()
+}
+
+/// Removes the columns of ratios that are empty in all rows, as where some repeat has none of a cost.
+fn remove_columns_without_ratios(table: &mut Table) {
+    // From the right, so that the indexes on the left stay what they are.
+    for column in table.beside.clone().into_iter().rev() {
+        if table.rows.iter().all(|row| row.cells[column].text.is_empty()) {
+            table.remove_column(column);
+        }
+    }
 }
 
 /// Returns throughput and the metrics that any line has in any of the steps.
@@ -245,9 +265,54 @@ fn relative(row: &ComparedStep, mean: Option<f64>) -> Cell {
     let Some(ratio) = row.ratio else {
         return Cell::default();
     };
-    // A ratio of two values that are shown as zero would stand out for nothing.
     let base = mean_of(&row.base_values);
-    let is_shown = |value: Option<f64>| value.is_some_and(|value| value >= LEAST);
-    let tone = if is_shown(mean) || is_shown(base) { tone(row) } else { Tone::Plain };
-    Cell::toned(ratio_text(ratio), tone)
+    let matters = |value: Option<f64>| value.is_some_and(|value| value >= LEAST);
+    // Zeros are equal.
+    if row.verdict != Verdict::Equal && !matters(mean) && !matters(base) {
+        return Cell::toned(TINY, Tone::Absent);
+    }
+    Cell::toned(ratio_text(ratio), tone(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::compare::Sample;
+
+    use super::*;
+
+    #[test]
+    fn a_ratio_of_two_tiny_figures_is_not_judged() {
+        for (base, value, ratio, verdict, expected) in [
+            (0.000_2, 0.000_4, 2.0, Verdict::Slower, Cell::toned("tiny", Tone::Absent)),
+            (0.000_2, 0.000_4, 2.0, Verdict::TooNoisy, Cell::toned("tiny", Tone::Absent)),
+            (0.000_4, 0.000_4, 1.0, Verdict::Equal, Cell::plain("1.00")),
+            (0.000_2, 0.001, 5.0, Verdict::Slower, Cell::toned("5.00", Tone::CostsMore)),
+            (0.001, 0.000_2, 0.2, Verdict::Faster, Cell::toned("0.20", Tone::CostsLess)),
+        ] {
+            let row = ComparedStep {
+                base_values: vec![Sample { run: 0, repeat: 1, value: base }],
+                ratio: Some(ratio),
+                verdict,
+                ..ComparedStep::default()
+            };
+            assert_eq!(relative(&row, Some(value)), expected);
+        }
+    }
+
+    #[test]
+    fn a_column_of_ratios_that_is_empty_in_all_rows_is_removed() {
+        let lead = vec![STEP.to_owned()];
+        let heads = ["throughput", "cpupq", "\n/base", "r/o", "\n/base"];
+        let mut table = Table::new("t", "T", lead, heads);
+        table.beside = vec![2, 4];
+        for texts in [["9", "1.0", "", "0", ""], ["8", "1.1", "", "0", "1.10"]] {
+            table.push(vec!["load".to_owned()], texts.map(Cell::plain).to_vec());
+        }
+
+        remove_columns_without_ratios(&mut table);
+        assert_eq!(table.columns, ["throughput", "cpupq", "r/o", "\n/base"]);
+        assert_eq!(table.beside, [3]);
+        let last: Vec<&str> = table.rows[1].cells.iter().map(|cell| cell.text.as_str()).collect();
+        assert_eq!(last, ["8", "1.1", "0", "1.10"]);
+    }
 }
