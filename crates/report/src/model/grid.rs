@@ -125,6 +125,20 @@ impl<'a, L> Grid<'a, L> {
         }
     }
 
+    /// Adds a cell for each line to the table: in a row below the steps, or in a column if the lines
+    /// are rows.
+    pub(crate) fn add_to_each_line(&self, table: &mut Table, head: &str, cells: Vec<Cell>) {
+        if self.across {
+            table.push(vec![head.to_owned()], cells);
+            return;
+        }
+
+        table.columns.push(head.to_owned());
+        for (row, cell) in table.rows.iter_mut().zip(cells) {
+            row.cells.push(cell);
+        }
+    }
+
     /// Returns the cell of a line in a step of the table.
     pub(crate) fn cell<'t>(&self, table: &'t mut Table, line: usize, step: usize) -> &'t mut Cell {
         let (row, column) = if self.across { (step, line) } else { (line, step) };

@@ -82,7 +82,7 @@ fn after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 
 /// Returns names of targets without the build or the config that all targets share. Empty if target
 /// names don't consist of these. Targets that a report shows without results count too.
-pub(crate) fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
+fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
     let targets = distinct(figures.rows.iter().map(|row| TargetParts {
         name: &row.cell.target,
         build: &row.build,

@@ -6,11 +6,10 @@ mod apart;
 mod costs;
 mod effects;
 mod once;
+mod outcomes;
 mod several;
 mod turns;
 mod work;
-
-use std::collections::BTreeMap;
 
 use analysis::{
     counted,
@@ -26,7 +25,6 @@ use super::numbers::{factor_within, range};
 use super::validity::Validity;
 use super::{Passage, at_load, searches};
 use crate::model::comparison::Comparison;
-use crate::model::names::short_names;
 use crate::model::number::{listed, percent, ratio_text};
 use crate::tables::compared::{effects as effect_tables, verdicts};
 
@@ -90,13 +88,11 @@ struct OneWay<'a> {
 struct AnswerWriter<'a> {
     answer: &'a Answer,
     figures: &'a Figures,
-    /// Names of targets without the build or the config that all of them share.
-    short: BTreeMap<&'a str, &'a str>,
 }
 
 impl<'a> AnswerWriter<'a> {
     fn new(answer: &'a Answer, figures: &'a Figures) -> Self {
-        Self { answer, figures, short: short_names(figures) }
+        Self { answer, figures }
     }
 
     /// Returns the answer without the figures that it rests on.
@@ -174,7 +170,7 @@ impl<'a> AnswerWriter<'a> {
             target.target,
             factor_within(all.ratio, Some(all.interval)),
             if all.ratio < 1.0 { "slower" } else { "faster" },
-            self.short(&self.answer.base),
+            self.answer.base,
             range(all.interval),
         );
 
@@ -196,11 +192,6 @@ impl<'a> AnswerWriter<'a> {
         said.sentences.extend(self.cause());
         said.sentences.extend(self.largest());
         said
-    }
-
-    /// Returns a target's short name, for a sentence that also has another target's full name.
-    fn short(&self, target: &'a str) -> &'a str {
-        self.short.get(target).copied().unwrap_or(target)
     }
 
     /// Returns what is counted: under several loads, a step has several comparisons.
@@ -231,8 +222,8 @@ impl<'a> AnswerWriter<'a> {
         Passage { heading, ..Passage::default() }
     }
 
-    fn one_target(&self, target: &'a TargetAnswer) -> String {
-        let (who, base) = (&target.target, self.short(&self.answer.base));
+    fn one_target(&self, target: &TargetAnswer) -> String {
+        let (who, base) = (&target.target, &self.answer.base);
 
         let comparisons = target.comparison_count();
         let count = self.count(comparisons);
@@ -339,41 +330,6 @@ impl<'a> AnswerWriter<'a> {
         format!(" equal within {}", percent(self.answer.effect))
     }
 
-    /// Counts the targets by their outcome in this number of steps.
-    fn outcomes(&self, steps: usize) -> Vec<String> {
-        let targets = &self.answer.targets;
-
-        let mut texts = Vec::new();
-        for outcome in TargetOutcome::ALL {
-            let count =
-                targets.iter().filter(|target| TargetOutcome::of(target) == outcome).count();
-            let what = self.what(outcome, steps);
-            texts.extend(count_text(count, targets.len(), outcome.verb(), &what));
-        }
-        texts
-    }
-
-    /// Returns what follows the verb about a target with this outcome in this number of steps.
-    fn what(&self, outcome: TargetOutcome, steps: usize) -> String {
-        let equal = self.equal();
-        let noun = self.noun();
-        let in_some = if steps == 1 { String::new() } else { format!(" in some {noun}s") };
-
-        match outcome {
-            TargetOutcome::Faster => format!(" faster{in_some}"),
-            TargetOutcome::Slower => format!(" slower{in_some}"),
-            TargetOutcome::Both => format!(" faster{in_some} and slower in others"),
-            TargetOutcome::FasterTogether => format!(" faster over all {noun}s together"),
-            TargetOutcome::SlowerTogether => format!(" slower over all {noun}s together"),
-            TargetOutcome::Equal => equal,
-            TargetOutcome::PartlyEqual => format!("{equal}{in_some}"),
-            TargetOutcome::TooNoisy => " too noisy to say".to_owned(),
-            TargetOutcome::PartlyTooNoisy => format!("{equal}{in_some} and too noisy in others"),
-            TargetOutcome::Single => " measured once".to_owned(),
-            TargetOutcome::NotCompared => " not compared".to_owned(),
-        }
-    }
-
     /// Returns the sentence about the cause of all changes that are shown.
     fn cause(&self) -> Option<String> {
         let targets = self.answer.targets.iter();
@@ -408,7 +364,7 @@ impl<'a> AnswerWriter<'a> {
             Some(format!(
                 "Over {}{of_database}, {} is {} {} in {}.",
                 counted(change.repeats, "repeat"),
-                self.short(&target.target),
+                target.target,
                 range(interval),
                 if change.ratio < 1.0 { "slower" } else { "faster" },
                 self.place(change)
@@ -431,83 +387,6 @@ impl<'a> AnswerWriter<'a> {
 fn title_of(finding: Option<&Finding>) -> Vec<String> {
     let titles = finding.map(|finding| format!("{}.", Wording::of(finding).title));
     titles.into_iter().collect()
-}
-
-/// The outcome of all comparisons of a target together.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum TargetOutcome {
-    Faster,
-    Slower,
-    Both,
-    /// No step shows a change, and all of them together do.
-    FasterTogether,
-    SlowerTogether,
-    Equal,
-    /// Equal in some steps; the others were measured once, or not compared.
-    PartlyEqual,
-    TooNoisy,
-    PartlyTooNoisy,
-    Single,
-    NotCompared,
-}
-
-impl TargetOutcome {
-    /// In the order in which a sentence counts them.
-    const ALL: [Self; 11] = [
-        Self::Faster,
-        Self::Slower,
-        Self::Both,
-        Self::FasterTogether,
-        Self::SlowerTogether,
-        Self::Equal,
-        Self::PartlyEqual,
-        Self::TooNoisy,
-        Self::PartlyTooNoisy,
-        Self::Single,
-        Self::NotCompared,
-    ];
-
-    fn of(target: &TargetAnswer) -> Self {
-        // A change in any step outweighs what the other steps don't show.
-        if !target.faster.is_empty() && !target.slower.is_empty() {
-            return Self::Both;
-        }
-        if !target.faster.is_empty() {
-            return Self::Faster;
-        }
-        if !target.slower.is_empty() {
-            return Self::Slower;
-        }
-
-        if let Some(all) = &target.together {
-            return if all.ratio < 1.0 { Self::SlowerTogether } else { Self::FasterTogether };
-        }
-
-        match (target.equal, target.too_noisy) {
-            (0, 0) if target.single.is_empty() => Self::NotCompared,
-            (0, 0) => Self::Single,
-            (equal, 0) if equal < target.comparison_count() => Self::PartlyEqual,
-            (_, 0) => Self::Equal,
-            (0, _) => Self::TooNoisy,
-            _ => Self::PartlyTooNoisy,
-        }
-    }
-
-    fn verb(self) -> Verb {
-        match self {
-            Self::Faster
-            | Self::Slower
-            | Self::Both
-            | Self::FasterTogether
-            | Self::SlowerTogether
-            | Self::Equal
-            | Self::PartlyEqual
-            | Self::TooNoisy
-            | Self::PartlyTooNoisy
-            | Self::NotCompared => IS,
-            Self::Single => WAS,
-        }
-    }
 }
 
 /// A verb in the singular and in the plural.

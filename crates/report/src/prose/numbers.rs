@@ -120,8 +120,13 @@ pub(crate) fn range(interval: Interval) -> String {
 
 /// Joins names: `a, b and c`; the first of many are named and the others counted.
 pub(crate) fn list(items: &[impl AsRef<str>]) -> String {
+    list_up_to(items, NAMED)
+}
+
+/// Joins names as [`list`] does. Of more than `most` and one, that many are named.
+pub(crate) fn list_up_to(items: &[impl AsRef<str>], most: usize) -> String {
     let named = match items.len() {
-        count if count > NAMED + 1 => NAMED,
+        count if count > most + 1 => most,
         count => count,
     };
     let (shown, rest) = items.split_at(named);

@@ -245,7 +245,7 @@ fn subjects_of<'a>(
         subjects.push(Subject {
             name: Some(name),
             label: board.names.short(name) + &unit.unwrap_or_default(),
-            overall: overall_of(board, name),
+            overall: board.overall(name),
             rank: None,
             is_base,
             is_single: false,
@@ -436,11 +436,6 @@ fn targets_of_plan<'a>(board: &'a Board<'_>) -> Vec<&'a str> {
         (*name != board.base, position.unwrap_or(usize::MAX))
     });
     names
-}
-
-fn overall_of<'a>(board: &Board<'a>, target: &str) -> Option<&'a Overall> {
-    let mut means = board.comparison.compared.overall.iter();
-    means.find(|mean| mean.compared.cell.target == target && mean.compared.ratio.is_some())
 }
 
 /// Returns one cell of each variant and number of clients.

@@ -15,7 +15,7 @@ impl AnswerWriter<'_> {
             apart.target,
             ratio_text(apart.ratio),
             what(&apart.metric),
-            self.short(&self.answer.base),
+            self.answer.base,
             self.place_of(&apart.step, apart.variant.as_deref(), apart.clients),
             ratio_text(apart.distance),
         ))

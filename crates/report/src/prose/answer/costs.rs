@@ -35,9 +35,9 @@ impl AnswerWriter<'_> {
         sentences
     }
 
-    /// Returns `b.x has 0.49x the fsyncs per commit of a in l.i1 (0.38x to 0.63x), 0.66x in l.i0`.
+    /// Returns `b.x has 0.49x the fsyncs per commit of a.x in l.i1 (0.38x to 0.63x), 0.66x in l.i0`.
     fn shown_cost(&self, cost: &ShownCost) -> String {
-        let base = self.short(&self.answer.base);
+        let base = &self.answer.base;
         let what = what(&cost.metric);
 
         let mut parts = Vec::new();

@@ -24,9 +24,10 @@ impl AnswerWriter<'_> {
         let high = ratio_text(ratios.iter().copied().fold(0.0, f64::max)) + "x";
         let range = if low == high { low } else { format!("{low} to {high}") };
 
-        let (who, base) = match measured.as_slice() {
-            [one] => (one.target.clone(), self.short(&self.answer.base)),
-            many => (counted(many.len(), self.figures.sides.noun()), self.answer.base.as_str()),
+        let base = &self.answer.base;
+        let who = match measured.as_slice() {
+            [one] => one.target.clone(),
+            many => counted(many.len(), self.figures.sides.noun()),
         };
         let steps = measured.iter().map(|target| target.single.len()).max().unwrap_or(0);
         let not_compared = match targets.iter().map(|target| target.not_compared).sum() {

@@ -12,22 +12,34 @@ use crate::prose::numbers::{NAMED, factor_within};
 /// The number of targets up to which each has a sentence with its changes.
 const EACH: usize = 3;
 
-impl<'a> AnswerWriter<'a> {
-    /// Returns the numbers of faster and slower targets, and what is shown of them.
+impl AnswerWriter<'_> {
+    /// Returns what is shown of several targets, the result first: of a few targets the changes of one,
+    /// and of many the targets that are faster and slower.
     pub(super) fn several_targets(&self) -> Passage {
-        let targets = &self.answer.targets;
-        let steps = targets.iter().map(TargetAnswer::comparison_count).max().unwrap_or(0);
-
-        let heading = format!(
-            "{} against {} in {}: {}.",
+        let targets: Vec<&TargetAnswer> = self.answer.targets.iter().collect();
+        let steps = targets.iter().map(|target| target.comparison_count()).max().unwrap_or(0);
+        let compared = format!(
+            "{} against {} in {}",
             counted(targets.len(), self.figures.sides.noun()),
             self.answer.base,
-            self.count(steps),
-            self.outcomes(steps).join(", ")
+            self.count(steps)
         );
 
-        let sentences = if self.names_each() { self.of_each() } else { self.of_many() };
-        Passage { heading, sentences, ..Passage::default() }
+        if self.names_each()
+            && let Some((first, others)) = self.of_each(steps).split_first()
+        {
+            return Passage {
+                heading: format!("Of {compared}, {first}"),
+                sentences: others.to_vec(),
+                ..Passage::default()
+            };
+        }
+
+        Passage {
+            heading: format!("{compared}: {}.", self.outcomes(&targets, steps).join(", ")),
+            sentences: self.of_many(),
+            ..Passage::default()
+        }
     }
 
     /// Returns whether each target has a sentence. Effects of factors say more than those.
@@ -43,19 +55,32 @@ impl<'a> AnswerWriter<'a> {
             && targets.any(|target| target.target == name && target.largest().is_some())
     }
 
-    /// Returns a sentence for each target with a change, the one with the largest loss first.
-    fn of_each(&self) -> Vec<String> {
+    /// Returns a sentence for each target with a change, the one with the largest loss first, and one
+    /// about those without. Empty if none has a change.
+    fn of_each(&self, steps: usize) -> Vec<String> {
         let mut changed: Vec<&TargetAnswer> = self.answer.targets.iter().collect();
+        let mut unchanged = changed.clone();
         changed.retain(|target| target.largest().is_some());
+        if changed.is_empty() {
+            return Vec::new();
+        }
         sort_by_loss(&mut changed);
-        changed.into_iter().map(|target| self.of_one(target)).collect()
+        let mut sentences: Vec<String> =
+            changed.into_iter().map(|target| self.of_one(target)).collect();
+
+        // What all steps of a target show together has a sentence of its own.
+        unchanged.retain(|target| target.largest().is_none() && target.together.is_none());
+        if !unchanged.is_empty() {
+            sentences.push(format!("{}.", self.outcomes(&unchanged, steps).join(", ")));
+        }
+        sentences
     }
 
     /// Returns what is shown of one of a few targets: `c.x is slower in scan (1.16x), faster in load
     /// (1.25x), and slower in insert (1.09x) only in a typical turn.`
-    fn of_one(&self, target: &'a TargetAnswer) -> String {
+    fn of_one(&self, target: &TargetAnswer) -> String {
         let changes = self.losses_and_gains(target).join(", ");
-        let mut said = format!("{} is {changes}", self.short(&target.target));
+        let mut said = format!("{} is {changes}", target.target);
         if let Some(typical) = self.only_in_typical_turns(target) {
             said += &format!(", and {typical}");
         }
@@ -100,7 +125,7 @@ impl<'a> AnswerWriter<'a> {
                 continue;
             };
             if let Some(shown) = self.shown(target, "") {
-                sentences.push(format!("{} does {which}: {shown}.", self.short(&target.target)));
+                sentences.push(format!("{} does {which}: {shown}.", target.target));
                 told.push(target.target.as_str());
             }
         }
@@ -112,7 +137,7 @@ impl<'a> AnswerWriter<'a> {
     /// slower in scan (1.11x) and 2 other steps, d.x in load (1.05x).` Those that lose the least are
     /// only counted.
     fn losses_of_others(&self, told: &[&str]) -> Option<String> {
-        let mut losing: Vec<&'a TargetAnswer> = self.answer.targets.iter().collect();
+        let mut losing: Vec<&TargetAnswer> = self.answer.targets.iter().collect();
         losing.retain(|target| !told.contains(&target.target.as_str()));
         sort_by_loss(&mut losing);
 
@@ -123,8 +148,7 @@ impl<'a> AnswerWriter<'a> {
             };
             let is = if losses.is_empty() { " is slower" } else { "" };
             let factor = factor_within(largest.ratio, largest.interval);
-            let mut loss =
-                format!("{}{is} in {} ({factor})", self.short(&target.target), self.place(largest));
+            let mut loss = format!("{}{is} in {} ({factor})", target.target, self.place(largest));
             if !others.is_empty() {
                 let noun = format!("other {}", self.noun());
                 loss += &format!(" and {}", counted(others.len(), &noun));
@@ -136,12 +160,16 @@ impl<'a> AnswerWriter<'a> {
     }
 }
 
-/// Sorts targets by their largest loss, the largest first. Those with the same keep their order.
+/// Sorts targets by their largest loss, the largest first. Those without one follow, the largest gain
+/// first.
 fn sort_by_loss(targets: &mut [&TargetAnswer]) {
-    targets.sort_by(|a, b| largest_loss(b).total_cmp(&largest_loss(a)));
+    targets.sort_by(|a, b| {
+        let by_loss = largest_size(&b.slower).total_cmp(&largest_size(&a.slower));
+        by_loss.then_with(|| largest_size(&b.faster).total_cmp(&largest_size(&a.faster)))
+    });
 }
 
-/// Returns the size of a target's largest loss; 0 without any.
-fn largest_loss(target: &TargetAnswer) -> f64 {
-    target.slower.first().map_or(0.0, Change::size)
+/// Returns the size of the largest of some changes, which comes first; 0 without any.
+fn largest_size(changes: &[Change]) -> f64 {
+    changes.first().map_or(0.0, Change::size)
 }

@@ -30,7 +30,7 @@ impl AnswerWriter<'_> {
     }
 
     /// Returns the sentence about targets of several that are equal in a typical turn, and of whose
-    /// typical turns no other sentence tells: `In a typical turn, b.x and c.x are equal to a within 3%
+    /// typical turns no other sentence tells: `In a typical turn, b.x and c.x are equal to a.x within 3%
     /// in up to 2 steps.`
     pub(super) fn equal_in_typical_turns(&self) -> Option<String> {
         // The answer about a single target begins with its equality.
@@ -63,9 +63,9 @@ impl AnswerWriter<'_> {
     }
 
     /// Returns what the typical rate of a target says more than its throughput: `In a typical turn,
-    /// b.x is slower than a in point-query (1.02x), and equal within 3% in 2 other steps.`
+    /// b.x is slower than a.x in point-query (1.02x), and equal within 3% in 2 other steps.`
     fn typical(&self, target: &TargetAnswer) -> String {
-        let base = self.short(&self.answer.base);
+        let base = &self.answer.base;
         let mut parts = Vec::new();
         for (word, changes) in [("slower than", &target.slower), ("faster than", &target.faster)] {
             if !changes.is_empty() {
@@ -85,16 +85,16 @@ impl AnswerWriter<'_> {
         format!("In a typical turn, {} is {}.", target.target, parts.join(", and "))
     }
 
-    /// Returns `equal to a within 3%`.
+    /// Returns `equal to a.x within 3%`.
     fn equal_to_base(&self) -> String {
-        let base = self.short(&self.answer.base);
+        let base = &self.answer.base;
         format!("equal to {base} within {}", percent(self.answer.effect))
     }
 
     /// Returns the sentence about a target that is shown to use more or less CPU in a typical turn: `In
-    /// a typical turn, b.x uses 3.4% more CPU per operation than a in insert.`
+    /// a typical turn, b.x uses 3.4% more CPU per operation than a.x in insert.`
     fn cpu(&self, target: &TargetAnswer) -> String {
-        let base = self.short(&self.answer.base);
+        let base = &self.answer.base;
         let mut parts = Vec::new();
         for change in target.slower.iter().chain(&target.faster) {
             let amount = AmountChange::new(change.ratio, change.interval);
@@ -109,9 +109,9 @@ impl AnswerWriter<'_> {
     }
 
     /// Returns the sentences about a target that is shown to stall more, or less, than the base:
-    /// `Stalls make b.x slower than a in insert (1.07x).`
+    /// `Stalls make b.x slower than a.x in insert (1.07x).`
     fn stalls(&self, target: &TargetAnswer) -> Vec<String> {
-        let base = self.short(&self.answer.base);
+        let base = &self.answer.base;
         let who = &target.target;
         let mut sentences = Vec::new();
         if !target.slower.is_empty() {

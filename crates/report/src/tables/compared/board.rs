@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::compare::{ComparedStep, THROUGHPUT};
+use analysis::compare::{ComparedStep, Overall, THROUGHPUT};
 use record::CellKey;
 
 use crate::model::comparison::{Comparison, mean_of};
@@ -76,6 +76,21 @@ impl<'a> Board<'a> {
         metric: &str,
     ) -> Option<&'a ComparedStep> {
         self.rows.get(&RowKey { cell: &line.cell, step, metric }).copied()
+    }
+
+    /// Returns the comparisons of a line's throughput, step by step.
+    pub(super) fn throughput_of(
+        &self,
+        line: &RepeatedLine,
+    ) -> impl Iterator<Item = &'a ComparedStep> {
+        let rows = self.comparison.compared.rows.iter();
+        rows.filter(move |row| row.cell == line.cell && row.metric == THROUGHPUT)
+    }
+
+    /// Returns the mean of all steps of a target; `None` if it has none, or no ratio.
+    pub(crate) fn overall(&self, target: &str) -> Option<&'a Overall> {
+        let mut means = self.comparison.compared.overall.iter();
+        means.find(|mean| mean.compared.cell.target == target && mean.compared.ratio.is_some())
     }
 
     /// Returns groups of lines that are compared with each other, the base first in each.

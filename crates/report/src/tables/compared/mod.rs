@@ -6,6 +6,7 @@
 //! ```text
 //! Comparison ─► Board ─┬─ relative   ratios to the base, with intervals and verdicts
 //!    │                 ├─ one_target all of these in one table, if one target is compared
+//!    │                 ├─ all_steps  the mean of all steps, which ends a table of throughput
 //!    │                 ├─ costs      what an operation costs, with the ratio to the base
 //!    │                 └─ notes      the changes that could be shown, and the repeats for more
 //!    ├─ work                         what an operation costs in instructions
@@ -17,6 +18,7 @@
 //!                └─ confounding       what a design of few targets cannot tell apart
 //! ```
 
+mod all_steps;
 mod board;
 mod confounding;
 mod costs;

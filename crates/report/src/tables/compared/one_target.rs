@@ -1,13 +1,15 @@
 //! The table of a comparison of one target: all ratios of a step in a row, a column for each metric.
 
-use analysis::compare::{THROUGHPUT, metric_label};
+use analysis::compare::{OWN_CPU, THROUGHPUT, metric_label};
+use analysis::figures::{TYPICAL_CPU, TYPICAL_RATE};
 
+use super::all_steps;
 use super::board::{Board, RepeatedLine};
 use super::notes::{self, Advice, MetricRows};
 use super::relative;
 use crate::model::grid::Grid;
 use crate::model::metric;
-use crate::model::table::Table;
+use crate::model::table::{Cell, Table, Tone};
 use crate::model::worth::Footnotes;
 
 /// The number of letters beyond which the head of a column has several lines.
@@ -62,12 +64,46 @@ fn rows_by_metric<'a>(
         let rows = relative::rows_of(board, metric, grid);
         // Of what was measured once, throughput says enough.
         let is_judged = rows.iter().any(|row| row.interval.is_some());
-        let is_shown = is_judged || *metric == THROUGHPUT || board.is_asked_for(metric);
+        let says_more = is_judged && says_more_than_all_turns(board, metric, grid);
+        let is_shown = says_more || *metric == THROUGHPUT || board.is_asked_for(metric);
         if is_shown && !rows.is_empty() {
             all.push(MetricRows { metric, rows });
         }
     }
     all
+}
+
+/// Returns false for a metric of typical turns whose column would only repeat that of all turns.
+fn says_more_than_all_turns(
+    board: &Board<'_>,
+    metric: &str,
+    grid: &Grid<'_, &RepeatedLine>,
+) -> bool {
+    match metric {
+        TYPICAL_RATE => differs(&cells(board, metric, grid), &cells(board, THROUGHPUT, grid)),
+        TYPICAL_CPU => differs(&cells(board, metric, grid), &cells(board, OWN_CPU, grid)),
+        _ => true,
+    }
+}
+
+/// Returns the ratios of a metric in all steps, without footnotes.
+fn cells(board: &Board<'_>, metric: &str, grid: &Grid<'_, &RepeatedLine>) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for named in &grid.lines {
+        for step in &grid.steps {
+            let mut unused = Footnotes::default();
+            cells.push(relative::cell(board, metric, named.line, *step, false, &mut unused));
+        }
+    }
+    cells
+}
+
+/// Returns whether any figure of a column says what the one beside it does not.
+fn differs(column: &[Cell], beside: &[Cell]) -> bool {
+    column.iter().zip(beside).any(|(cell, other)| {
+        let is_same = cell.text == other.text && cell.tone == other.tone;
+        cell.tone != Tone::Absent && !is_same
+    })
 }
 
 fn table(
@@ -97,6 +133,14 @@ fn table(
         table.push(vec![step.name.to_string()], cells);
     }
 
+    // Only throughput has a mean of all steps, and it is the first column.
+    let begins_with_throughput = rows.first().is_some_and(|first| first.metric == THROUGHPUT);
+    if begins_with_throughput && let Some(mut means) = all_steps::cells(board, grid, &mut reasons) {
+        means.resize(rows.len(), Cell::default());
+        table.push(vec![all_steps::ALL_STEPS.to_owned()], means);
+        table.notes.push(all_steps::MEANING.to_owned());
+    }
+
     table.notes.extend(rows.iter().filter_map(|of_metric| metric::meaning(of_metric.metric)));
     table.notes.extend(notes::detectable_by_metric(rows));
     table.notes.extend(reasons.notes_in("[", "]"));
@@ -121,6 +165,20 @@ fn head(label: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_column_differs_from_the_one_beside_it_by_a_figure_or_a_verdict() {
+        let own =
+            [Cell::plain("1.00 (0.99-1.01)"), Cell::toned("1.02 (1.01-1.03)", Tone::CostsMore)];
+        let absent = Cell::not_applicable();
+        assert!(!differs(&[absent.clone(), absent.clone()], &own));
+
+        // The footnote of a cell is no figure.
+        let with_note = Cell { mark: "\u{25b2}[a]".to_owned(), ..own[1].clone() };
+        assert!(!differs(&[absent.clone(), with_note], &own));
+        assert!(differs(&[Cell::plain("1.01 (0.99-1.02)"), absent.clone()], &own));
+        assert!(differs(&[absent, Cell::toned("1.02 (1.01-1.03)", Tone::Noisy)], &own));
+    }
 
     #[test]
     fn long_names_of_metrics_have_heads_of_several_lines() {

@@ -7,6 +7,7 @@ use analysis::{
     figures::{STEADINESS, TYPICAL_CPU, TYPICAL_RATE},
 };
 
+use super::all_steps;
 use super::board::{Board, RepeatedLine};
 use super::notes;
 use crate::model::comparison::mean_of;
@@ -111,6 +112,12 @@ fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &RepeatedLine>) -> Tab
     table.title = format!("{subject}{place} relative to {}", board.base);
 
     table.notes.extend(metric::meaning(metric));
+    if metric == THROUGHPUT
+        && let Some(means) = all_steps::cells(board, grid, &mut reasons)
+    {
+        grid.add_to_each_line(&mut table, all_steps::ALL_STEPS, means);
+        table.notes.push(all_steps::MEANING.to_owned());
+    }
     table.notes.extend(notes::detectable(rows_of(board, metric, grid).into_iter()));
     table.notes.extend(reasons.notes_in("[", "]"));
     table.explained()

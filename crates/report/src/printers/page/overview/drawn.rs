@@ -250,8 +250,7 @@ impl<'a> Overview<'a> {
             let has_interval = self.subjects.iter().any(|subject| {
                 subject.overall.is_some_and(|overall| overall.compared.interval.is_some())
             });
-            let interval =
-                if has_interval { "; its 95% interval rests on the repeats" } else { "" };
+            let interval = if has_interval { "; its interval rests on the repeats" } else { "" };
             sentences.push(format!(
                 "All steps: the geometric mean of their ratios, with equal weights{interval}."
             ));
