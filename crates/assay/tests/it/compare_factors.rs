@@ -222,11 +222,14 @@ fn a_plan_may_have_a_base_for_each_engine() {
         "null.a compared with null.b",
         "Throughput relative to lite.next, all targets",
     ]);
-    place.assay(&["show", &run, "--summary"]).expect_code(0).expect_in_stdout(&[
+    let shown = place.assay(&["show", &run, "--summary"]).expect_code(0).stdout;
+    let places = [
         "lite.base relative to lite.next\n",
         "null.a relative to null.b\n",
         "Throughput relative to lite.next, all targets",
-    ]);
+    ]
+    .map(|title| shown.find(title));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "groups first: {shown}");
 
     // One base instead of the plan's.
     let one = compared(&place, &[&run, "--base", "null.a"]).expect_code(0);

@@ -30,16 +30,14 @@ pub fn compared_markdown(comparison: &Comparison<'_>) -> String {
 /// Formats the throughput of the targets of several groups, relative to one base, and what it shows.
 pub fn across(comparison: &Comparison<'_>, style: TableStyle) -> String {
     let mut out = TerminalWriter::new(style);
-    out.tables(compared::across(comparison));
-    out.answer_sentences(&answer::passage(comparison));
+    write_across(&mut out, comparison);
     out.finish()
 }
 
 /// Formats the same as Markdown.
 pub fn across_markdown(comparison: &Comparison<'_>) -> String {
     let mut out = TerminalWriter::markdown();
-    out.answer_sentences(&answer::passage(comparison));
-    out.tables(compared::across(comparison));
+    write_across(&mut out, comparison);
     out.finish()
 }
 
@@ -94,6 +92,19 @@ fn write(out: &mut TerminalWriter, comparison: &Comparison<'_>) {
     if !out.is_markdown() {
         write_requirements(out, compared);
         out.answer(&answer);
+    }
+}
+
+/// Writes the throughput of the targets of several groups: the answer last in a terminal or first in
+/// Markdown.
+pub(super) fn write_across(out: &mut TerminalWriter, comparison: &Comparison<'_>) {
+    let answer = answer::passage(comparison);
+    if out.is_markdown() {
+        out.answer_sentences(&answer);
+    }
+    out.tables(compared::across(comparison));
+    if !out.is_markdown() {
+        out.answer_sentences(&answer);
     }
 }
 

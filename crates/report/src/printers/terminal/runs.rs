@@ -3,6 +3,7 @@
 use analysis::{distinct, figures::Figures, settings::Settings};
 use record::{DiskFloor, Run};
 
+use super::comparisons::write_across;
 use super::writer::{TableStyle, TerminalWriter};
 use crate::model::comparison::{ComparedGroup, ExplainedGroups, Subject, is_repeated};
 use crate::model::matrix::Matrix;
@@ -80,18 +81,18 @@ fn write_tables(out: &mut TerminalWriter, subject: &Subject<'_>) {
     }
 }
 
-/// Writes the answer of each group, after the table that goes across groups.
+/// Writes the answer of each group, and then what goes across groups.
 fn write_answers(
     out: &mut TerminalWriter,
     run: &Run,
     figures: &Figures,
     explained: &ExplainedGroups<'_>,
 ) {
-    if let Some(across) = explained.across(run, figures) {
-        out.tables(compared::across(&across));
-    }
     for group in explained.all() {
         out.answer(&answer::passage(&group.comparison));
+    }
+    if let Some(across) = explained.across(run, figures) {
+        write_across(out, &across);
     }
 }
 
