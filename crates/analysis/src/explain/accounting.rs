@@ -67,6 +67,8 @@ impl ChangedPart {
 /// The change of an operation's time, divided among its parts.
 pub(super) struct Accounting {
     pub time: Pair,
+    /// The change of that time, in microseconds.
+    change_us: f64,
     /// The measured parts, the largest share first.
     pub parts: Vec<ChangedPart>,
 }
@@ -120,7 +122,7 @@ impl Accounting {
         }
 
         sort_largest_first(&mut parts, |item| item.share);
-        Ok(Self { time, parts })
+        Ok(Self { time, change_us: whole.mean, parts })
     }
 
     /// Returns the parts that may explain the change, the largest first. A step that only reads is
@@ -129,6 +131,27 @@ impl Accounting {
         let is_of_writes = |kind: FindingKind| matches!(kind, Writes | Fsyncs);
         let parts = self.parts.iter().filter(|part| part.is_candidate());
         parts.filter(|part| !(only_reads && is_of_writes(part.part.kind))).collect()
+    }
+
+    /// Returns the share of the wait for a processor that more, or less, CPU causes, and which counts as
+    /// CPU.
+    pub(super) fn induced_share(&self) -> f64 {
+        let induced_us: f64 = self.parts.iter().map(|part| part.induced_us).sum();
+        induced_us / self.change_us
+    }
+
+    /// Returns the share of all waits for a processor.
+    pub(super) fn processor_wait_share(&self) -> f64 {
+        let other_waits = self.part(ProcessorWait).map_or(0.0, |wait| wait.share);
+        other_waits + self.induced_share()
+    }
+
+    /// Returns the longer of both times of an operation without waits for a processor, in
+    /// microseconds.
+    pub(super) fn time_without_processor_waits(&self) -> f64 {
+        let wait_us =
+            self.part(ProcessorWait).map_or(Pair { base: 0.0, value: 0.0 }, |wait| wait.us);
+        f64::max(self.time.base - wait_us.base, self.time.value - wait_us.value)
     }
 
     /// Returns the part of one kind, where it was measured.

@@ -295,15 +295,22 @@ fn larger_than_fsyncs(accounting: &Accounting) -> Option<PartShare> {
 /// Returns the fsyncs per commit of which there are fewer, or more, if waiting for them is a large part
 /// of the change, and makes up enough of it together with the CPU of commits.
 fn saved_fsyncs(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<FsyncCount> {
-    let waiting = accounting?.part(FindingKind::Fsyncs).filter(|waiting| waiting.is_shown())?;
+    let accounting = accounting?;
+    let waiting = accounting.part(FindingKind::Fsyncs).filter(|waiting| waiting.is_shown())?;
     let metric = FSYNCS[0];
     let count = shown_change(case, metric, SAVED_FSYNCS_FACTOR)?;
 
-    let cpu = accounting?.part(FindingKind::Cpu).filter(|cpu| cpu.is_shown());
-    let share = waiting.share + cpu.map_or(0.0, |cpu| cpu.share);
-    let is_large = waiting.us.max() >= DEVICE_OF_TIME * accounting?.time.max()
-        && waiting.share >= SAVED_FSYNCS_SHARE
-        && share >= EXPLAINS;
+    // On a busy host, a thread waits for a processor after each fsync, as it does while it uses CPU.
+    // So the shares are those of the change without these waits.
+    let cpu = accounting.part(FindingKind::Cpu).filter(|cpu| cpu.is_shown());
+    let cpu_share = cpu.map_or(0.0, |cpu| cpu.share - accounting.induced_share());
+    let rest = 1.0 - accounting.processor_wait_share();
+    let explained = waiting.share + cpu_share;
+
+    let is_large = rest > 0.0
+        && waiting.us.max() >= DEVICE_OF_TIME * accounting.time_without_processor_waits()
+        && waiting.share >= SAVED_FSYNCS_SHARE * rest
+        && explained >= EXPLAINS * rest;
     is_large.then_some(FsyncCount { metric, count })
 }
 

@@ -187,9 +187,22 @@ fn half_of_the_fsyncs_say_fsync_if_a_setting_saves_them() {
             cost("b.c", "update-index", 24_000.0, &of(fsyncs, fsync_us, 74.0)),
         ])
     };
+    // After each fsync, and while it uses CPU, a thread waits for a processor.
+    let on_busy_host = |fsync_us: f64| -> Figures {
+        let waits = [2_000.0, 700.0].map(|us| [("op_cpu_wait_us", us)]);
+        let base = [&of(2.0, 98.0, 161.0)[..], &waits[0]].concat();
+        let target = [&of(1.0, fsync_us, 74.0)[..], &waits[1]].concat();
+        let figures = repeated(&[
+            cost("a.c", "update-index", 4e6 / 2_300.0, &base),
+            cost("b.c", "update-index", 4e6 / 840.0, &target),
+        ]);
+        with_setting(figures, "log_bin", "ON", "OFF")
+    };
 
     let saved = with_setting(figures(1.0, 38.0), "log_bin", "ON", "OFF");
     only(&saved, FindingKind::Fsyncs);
+    only(&on_busy_host(38.0), FindingKind::Fsyncs);
+    only(&on_busy_host(95.0), FindingKind::Cpu);
 
     // Without a setting, with as many fsyncs, or with little waiting for them, CPU is the cause.
     only(&figures(1.0, 38.0), FindingKind::Cpu);
