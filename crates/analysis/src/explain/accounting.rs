@@ -133,17 +133,10 @@ impl Accounting {
         parts.filter(|part| !(only_reads && is_of_writes(part.part.kind))).collect()
     }
 
-    /// Returns the share of the wait for a processor that more, or less, CPU causes, and which counts as
+    /// Returns the share of a part if the wait for a processor that CPU causes counts as wait, not as
     /// CPU.
-    pub(super) fn induced_share(&self) -> f64 {
-        let induced_us: f64 = self.parts.iter().map(|part| part.induced_us).sum();
-        induced_us / self.change_us
-    }
-
-    /// Returns the share of all waits for a processor.
-    pub(super) fn processor_wait_share(&self) -> f64 {
-        let other_waits = self.part(ProcessorWait).map_or(0.0, |wait| wait.share);
-        other_waits + self.induced_share()
+    pub(super) fn share_without_induced_wait(&self, part: &ChangedPart) -> f64 {
+        part.difference.mean / self.change_us
     }
 
     /// Returns the longer of both times of an operation without waits for a processor, in

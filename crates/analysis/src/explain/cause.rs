@@ -287,9 +287,13 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
 /// Returns the part with the largest share of the change, if that is shown to have changed and is not
 /// waiting for fsyncs.
 fn larger_than_fsyncs(accounting: &Accounting) -> Option<PartShare> {
-    let largest = accounting.parts.iter().find(|part| part.is_shown())?;
-    let kind = largest.part.kind;
-    (kind != FindingKind::Fsyncs).then_some(PartShare { part: kind, share: largest.share })
+    let shown = accounting.parts.iter().filter(|part| part.is_shown());
+    let shares = shown.map(|part| PartShare {
+        part: part.part.kind,
+        share: accounting.share_without_induced_wait(part),
+    });
+    let largest = shares.max_by(|a, b| a.share.total_cmp(&b.share))?;
+    (largest.part != FindingKind::Fsyncs).then_some(largest)
 }
 
 /// Returns the fsyncs per commit of which there are fewer, or more, if waiting for them is a large part
@@ -303,8 +307,9 @@ fn saved_fsyncs(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Fsyn
     // On a busy host, a thread waits for a processor after each fsync, as it does while it uses CPU.
     // So the shares are those of the change without these waits.
     let cpu = accounting.part(FindingKind::Cpu).filter(|cpu| cpu.is_shown());
-    let cpu_share = cpu.map_or(0.0, |cpu| cpu.share - accounting.induced_share());
-    let rest = 1.0 - accounting.processor_wait_share();
+    let cpu_share = cpu.map_or(0.0, |cpu| accounting.share_without_induced_wait(cpu));
+    let wait = accounting.part(FindingKind::ProcessorWait);
+    let rest = 1.0 - wait.map_or(0.0, |wait| accounting.share_without_induced_wait(wait));
     let explained = waiting.share + cpu_share;
 
     let is_large = rest > 0.0
