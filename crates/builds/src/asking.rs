@@ -40,8 +40,10 @@ pub fn ask(command: &mut Command) -> anyhow::Result<Answer> {
     let began = now();
     let is_late = !wait(&child, &|| began.elapsed() > TIMEOUT)?;
 
-    // Also what it started, and a program that stopped only because nobody reads more.
+    // Also what it started, and a program that stopped only because nobody reads more, or that left
+    // the group.
     group.kill();
+    let _ = child.kill();
     child.wait()?;
 
     let [stdout, stderr] = pipes.map(|pieces| all_of(&pieces));
@@ -111,6 +113,11 @@ mod tests {
             let answer = answer(script);
             assert_eq!(answer.stdout, "17.2\n", "{script}");
         }
+    }
+
+    #[test]
+    fn a_program_that_leaves_its_group_is_killed() {
+        assert!(answer("exec setsid sleep 1000").is_late);
     }
 
     #[test]

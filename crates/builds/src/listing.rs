@@ -4,11 +4,18 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Returns the disk space of all files below `folder` in bytes; 0 if one of them vanishes meanwhile.
+/// Returns the disk space of all files below `folder` in bytes, without what vanishes meanwhile or cannot
+/// be read.
 pub fn size_of(folder: &Path) -> u64 {
-    let entries = entries_below(folder).unwrap_or_default();
-    let files = entries.iter().filter(|(_, metadata)| !metadata.is_dir());
-    files.map(|(_, metadata)| metadata.blocks() * 512).sum()
+    let mut bytes = 0;
+    for entry in fs_err::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => bytes += size_of(&entry.path()),
+            Ok(metadata) => bytes += metadata.blocks() * 512,
+            Err(_) => {}
+        }
+    }
+    bytes
 }
 
 /// Returns all files and folders below `folder`, at any depth.

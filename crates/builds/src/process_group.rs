@@ -1,4 +1,4 @@
-//! Programs that end with this process, however it ends, and whatever they start in their group.
+//! Programs that end with this process, however it ends, as does whatever they start in their group.
 //!
 //! The first process of a group is a shell that reads a pipe. This process alone has the other end,
 //! which the kernel closes even after SIGKILL. The shell then kills the group, itself included.

@@ -52,6 +52,8 @@ pub fn run(
     let has_ended = wait(&child, is_stopped);
     // What the command left running would write into the source, and reads no more.
     group.kill();
+    // It may have left the group.
+    let _ = child.kill();
     let status = child.wait()?;
     Ok(has_ended?.then_some(status))
 }

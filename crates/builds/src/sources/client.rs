@@ -187,6 +187,8 @@ fn run_within(
     let has_ended = wait(&child, &|| usage.is_too_much());
     // Also what it left running, which would write into the folder.
     group.kill();
+    // It may have left the group.
+    let _ = child.kill();
     let status = child.wait()?;
 
     let stdout = text_of(&stdout_file)?;

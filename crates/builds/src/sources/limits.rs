@@ -1,4 +1,4 @@
-//! Limits of a client as a whole. The clients limit single requests, which a server can meet forever.
+//! Limits of a client as a whole. The clients limit single requests, and a slow server can stay within those limits forever.
 
 use std::cell::Cell;
 use std::fs::File;

@@ -29,7 +29,7 @@ const MERGED: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 /// The maximum number of entries of an archive.
 const ENTRIES_MAX: usize = 100_000;
 /// The most bytes of the headers of so many entries, with long names.
-const HEADERS_BYTES_MAX: u64 = 2048 * ENTRIES_MAX as u64;
+const ALL_HEADERS_BYTES_MAX: u64 = 2048 * ENTRIES_MAX as u64;
 
 /// The memory for a block of `xz` in KiB: the strongest usual level needs half of it.
 const XZ_KB_MAX: u32 = 128 << 10;
@@ -228,7 +228,7 @@ fn unpack_tar(
         Ok(select(&path).filter(|path| !path.as_os_str().is_empty()))
     };
 
-    let content = content.take(budget.left.saturating_add(HEADERS_BYTES_MAX));
+    let content = content.take(budget.left.saturating_add(ALL_HEADERS_BYTES_MAX));
     let header_limit = HeaderLimit::default();
     let mut archive = tar::Archive::new(header_limit.reader(content));
     let mut entries = archive.entries()?;
