@@ -127,25 +127,51 @@ impl AmountReader for WaitTimes {
 }
 
 fn times_in(view: WaitView, repeats: &ComparedRepeats<'_>) -> Vec<NamedAmount<ViewedState>> {
+    let names = StateNames::of(view, repeats);
     let keys: BTreeSet<String> =
-        states(view, repeats).map(|state| key_of(view, &state.name)).collect();
-    keys.iter().filter_map(|key| times_of(view, key, repeats)).collect()
+        states(view, repeats).map(|state| names.key_of(&state.name)).collect();
+    keys.iter().filter_map(|key| times_of(&names, key, repeats)).collect()
 }
 
-/// Returns the name of a state by which it is the same in all releases of an engine.
-fn key_of(view: WaitView, name: &str) -> String {
-    // PostgreSQL 17 spells `WALSync` as `WalSync`.
-    let mut key = name.to_lowercase();
-    if view != WaitView::Engine {
-        return key;
+/// The names of the states in a view of two targets.
+struct StateNames {
+    view: WaitView,
+    /// The states that one of the targets knows by their old name, and the other does not.
+    renamed: Vec<[&'static str; 2]>,
+}
+
+impl StateNames {
+    fn of(view: WaitView, repeats: &ComparedRepeats<'_>) -> Self {
+        let has_state = |rows: &[&Row], key: &str| {
+            let waits = rows.iter().filter_map(|row| row.waits(view));
+            let mut states = waits.flat_map(|waits| &waits.states);
+            states.any(|state| plain_key(view, &state.name) == key)
+        };
+
+        let mut renamed = RENAMED.to_vec();
+        renamed.retain(|[old, _]| has_state(&repeats.base, old) != has_state(&repeats.target, old));
+        Self { view, renamed }
     }
 
-    // Since PostgreSQL 13, `WALWriteLock` is `WALWrite`, and `wal_insert` is `WALInsert`.
-    if key.starts_with(LIGHTWEIGHT_LOCK) {
-        key = key.strip_suffix("lock").unwrap_or(&key).replace('_', "");
+    /// Returns the name of a state by which it is the same in both targets.
+    fn key_of(&self, name: &str) -> String {
+        let key = plain_key(self.view, name);
+        let renamed = self.renamed.iter().find(|[old, _]| *old == key);
+        renamed.map_or(key, |[_, new]| (*new).to_owned())
     }
-    let renamed = RENAMED.iter().find(|[old, _]| *old == key);
-    renamed.map_or(key, |[_, new]| (*new).to_owned())
+}
+
+/// Returns the name of a state by which it is the same in releases that spell it differently.
+fn plain_key(view: WaitView, name: &str) -> String {
+    // PostgreSQL 17 spells `WALSync` as `WalSync`.
+    let key = name.to_lowercase();
+
+    // Since PostgreSQL 13, `WALWriteLock` is `WALWrite`, and `wal_insert` is `WALInsert`.
+    if view == WaitView::Engine && key.starts_with(LIGHTWEIGHT_LOCK) {
+        key.strip_suffix("lock").unwrap_or(&key).replace('_', "")
+    } else {
+        key
+    }
 }
 
 /// Returns the states of all repeats in a view.
@@ -156,16 +182,20 @@ fn states<'a>(
     repeats.all().filter_map(move |row| row.waits(view)).flat_map(|waits| &waits.states)
 }
 
-/// Returns the times in the state with this [key](key_of); `None` if it was seen too rarely, or a
-/// repeat has no time per operation.
+/// Returns the times in the state with this [key](StateNames::key_of); `None` if it was seen too rarely,
+/// or a repeat has no time per operation.
 fn times_of(
-    view: WaitView,
+    names: &StateNames,
     key: &str,
     repeats: &ComparedRepeats<'_>,
 ) -> Option<NamedAmount<ViewedState>> {
+    let view = names.view;
     let mut alike: Vec<&SessionState> = states(view, repeats).collect();
-    alike.retain(|state| key_of(view, &state.name) == key);
-    let name = alike.first()?.name.clone();
+    alike.retain(|state| names.key_of(&state.name) == key);
+
+    // Of an old name and a new one, the new one is shown.
+    let with_new_name = alike.iter().find(|state| state.name.to_lowercase() == key);
+    let name = with_new_name.or(alike.first())?.name.clone();
 
     let sightings: Option<f64> = alike.iter().map(|state| state.sightings).sum();
     if sightings.is_some_and(|sightings| sightings < SIGHTINGS_MIN) {
@@ -174,21 +204,21 @@ fn times_of(
 
     Some(NamedAmount {
         name: ViewedState { view, name },
-        base: times(&repeats.base, view, key)?,
-        target: times(&repeats.target, view, key)?,
+        base: times(&repeats.base, names, key)?,
+        target: times(&repeats.target, names, key)?,
     })
 }
 
-fn times(rows: &[&Row], view: WaitView, key: &str) -> Option<Vec<Amount>> {
-    rows.iter().map(|row| time_of(row, view, key)).collect()
+fn times(rows: &[&Row], names: &StateNames, key: &str) -> Option<Vec<Amount>> {
+    rows.iter().map(|row| time_of(row, names, key)).collect()
 }
 
 /// Returns the time in a state in one repeat; `None` if nothing was done in it.
-fn time_of(row: &Row, view: WaitView, key: &str) -> Option<Amount> {
+fn time_of(row: &Row, names: &StateNames, key: &str) -> Option<Amount> {
     let throughput = throughput(row).filter(|throughput| *throughput > 0.0)?;
-    let waits = row.waits(view)?;
+    let waits = row.waits(names.view)?;
     // A later release may have one name for what were two states.
-    let alike = || waits.states.iter().filter(|state| key_of(view, &state.name) == key);
+    let alike = || waits.states.iter().filter(|state| names.key_of(&state.name) == key);
 
     // Without samples the engine measured times, which have no error of counting.
     if waits.samples == 0.0 {
@@ -283,8 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_a_release_renamed_is_one_state() {
-        let (mut figures, mut random) = (Figures::default(), Random::new(1));
+    fn a_state_that_a_release_renamed_is_one_state_with_its_new_name() {
         let old = [
             ("LWLock:WALWriteLock", 300.0),
             ("LWLock:buffer_content", 150.0),
@@ -292,21 +321,34 @@ mod tests {
             ("sending data", 100.0),
             ("executing", 50.0),
         ];
-        add(&mut figures, "old", &old, &mut random);
         let new = [
             ("LWLock:WALWrite", 300.0),
             ("LWLock:BufferContent", 150.0),
             ("LWLock:XactSLRU", 150.0),
             ("executing", 150.0),
         ];
-        add(&mut figures, "new", &new, &mut random);
 
-        let states = compared(&figures).states;
-        assert_eq!(states.len(), new.len(), "{states:?}");
-        for StateDifference { name, time, .. } in &states {
-            assert!(new.iter().any(|(known, _)| known == name), "{name}");
-            assert!(time.base_us > 10.0 && time.difference_us.abs() < 5.0, "{name}: {time:?}");
+        for [base, target] in [[&old[..], &new], [&new, &old]] {
+            let (mut figures, mut random) = (Figures::default(), Random::new(1));
+            add(&mut figures, "old", base, &mut random);
+            add(&mut figures, "new", target, &mut random);
+
+            let states = compared(&figures).states;
+            assert_eq!(states.len(), new.len(), "{states:?}");
+            for StateDifference { name, time, .. } in &states {
+                assert!(new.iter().any(|(known, _)| known == name), "{name}");
+                assert!(time.base_us > 10.0 && time.difference_us.abs() < 5.0, "{name}: {time:?}");
+            }
         }
+    }
+
+    #[test]
+    fn states_that_both_targets_know_by_their_old_names_stay_apart() {
+        let (mut figures, mut random) = (Figures::default(), Random::new(1));
+        for target in ["old", "new"] {
+            add(&mut figures, target, &[("sending data", 100.0), ("executing", 50.0)], &mut random);
+        }
+        assert_eq!(compared(&figures).states.len(), 2);
     }
 
     #[test]
