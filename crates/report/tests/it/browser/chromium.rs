@@ -268,14 +268,15 @@ impl Chromium {
         answer["result"]["value"].take()
     }
 
-    /// Waits until an expression is true; fails after a while.
+    /// Waits until an expression is true; fails after a while. What it asks about may not exist yet.
     pub fn wait_for(&mut self, expression: &str) {
         let held = self.value(&format!(
             "new Promise((done) => {{
                const end = performance.now() + {};
                const look = () => {{
-                 if ({expression}) done(true);
-                 else if (performance.now() > end) done(false);
+                 let held = false;
+                 try {{ held = Boolean({expression}); }} catch (error) {{ held = String(error); }}
+                 if (held === true || performance.now() > end) done(held);
                  else setTimeout(look, 10);
                }};
                look();
