@@ -360,7 +360,15 @@ fn gaps(figures: &Figures, compared: &Compared) -> Vec<CostGaps> {
 /// Returns the cause that the findings of all changes share, which are one for each cause and
 /// direction.
 fn cause_of_all(rows: &[&ComparedStep], findings: &[Finding]) -> Option<ChangeCause> {
-    let causes = distinct(findings.iter().filter_map(|finding| finding.cause));
+    let mut causes: Vec<ChangeCause> =
+        findings.iter().filter_map(|finding| finding.cause).collect();
+    // More or fewer fsyncs are a longer or shorter wait for them.
+    if !causes.iter().all(|cause| cause.is_fsync_count) {
+        for cause in &mut causes {
+            cause.is_fsync_count = false;
+        }
+    }
+    let causes = distinct(causes);
     let [cause] = causes.as_slice() else {
         return None;
     };

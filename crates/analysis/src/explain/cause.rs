@@ -12,8 +12,8 @@ use super::fsync_counts::{
     FSYNCS, FsyncCount, fsyncs_that_begin_or_cease, syncs_that_begin_or_cease,
 };
 use super::thresholds::{
-    BEGINS_FACTOR, DEVICE_OF_TIME, EXPLAINS, LEVEL_SAME, LEVELS_MAX, SAVED_FSYNCS_FACTOR,
-    SAVED_FSYNCS_SHARE, STALLED_POINTS,
+    BEGINS_FACTOR, DEVICE_OF_TIME, EXPLAINS, LEAST_BESIDES_WAITS, LEVEL_SAME, LEVELS_MAX,
+    SAVED_FSYNCS_FACTOR, SAVED_FSYNCS_SHARE, STALLED_POINTS,
 };
 use crate::compare::initial_tree;
 use crate::figures::{Quality, Row, Shift, Stall};
@@ -203,6 +203,11 @@ impl Cause {
         self.kind() == FindingKind::Unexplained
     }
 
+    /// Returns whether the number of fsyncs per commit changed, and not only the wait for each.
+    pub(super) fn is_fsync_count(&self) -> bool {
+        matches!(self, Self::FsyncsPerCommit { .. })
+    }
+
     /// Returns whether a longer step would tell the cause.
     pub(super) fn is_too_short(&self) -> bool {
         *self == Self::Unexplained(WhyUnexplained::TooShort)
@@ -268,9 +273,9 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
         count,
         settings: cloned(&settings),
         waiting: waiting.map(|part| part.share),
-        larger: accounting.and_then(larger_than_fsyncs),
+        larger: accounting.and_then(|accounting| larger_than(waiting?, accounting)),
     };
-    if let Some(fsyncs) = fsyncs_that_begin_or_cease(case) {
+    if let Some(fsyncs) = fsyncs_that_begin_or_cease(case, case.is_slower()) {
         return Some(per_commit(fsyncs));
     }
 
@@ -281,19 +286,19 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
     saved_fsyncs(case, accounting)
         .map(per_commit)
         .or_else(|| time_of_fsyncs(case, accounting, &settings))
-        .or_else(|| syncs_that_begin_or_cease(case).map(per_commit))
+        .or_else(|| syncs_that_begin_or_cease(case, case.is_slower()).map(per_commit))
 }
 
-/// Returns the part with the largest share of the change, if that is shown to have changed and is not
-/// waiting for fsyncs.
-fn larger_than_fsyncs(accounting: &Accounting) -> Option<PartShare> {
+/// Returns the part with the largest share of the change among those that are shown to have changed, if
+/// that is larger than the share of waiting for fsyncs.
+fn larger_than(waiting: &ChangedPart, accounting: &Accounting) -> Option<PartShare> {
     let shown = accounting.parts.iter().filter(|part| part.is_shown());
     let shares = shown.map(|part| PartShare {
         part: part.part.kind,
         share: accounting.share_without_induced_wait(part),
     });
     let largest = shares.max_by(|a, b| a.share.total_cmp(&b.share))?;
-    (largest.part != FindingKind::Fsyncs).then_some(largest)
+    (largest.share > waiting.share).then_some(largest)
 }
 
 /// Returns the fsyncs per commit of which there are fewer, or more, if waiting for them is a large part
@@ -304,19 +309,27 @@ fn saved_fsyncs(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Fsyn
     let metric = FSYNCS[0];
     let count = shown_change(case, metric, SAVED_FSYNCS_FACTOR)?;
 
-    // On a busy host, a thread waits for a processor after each fsync, as it does while it uses CPU.
-    // So the shares are those of the change without these waits.
     let cpu = accounting.part(FindingKind::Cpu).filter(|cpu| cpu.is_shown());
     let cpu_share = cpu.map_or(0.0, |cpu| accounting.share_without_induced_wait(cpu));
-    let wait = accounting.part(FindingKind::ProcessorWait);
-    let rest = 1.0 - wait.map_or(0.0, |wait| accounting.share_without_induced_wait(wait));
+    let rest = share_besides_processor_waits(case, accounting);
     let explained = waiting.share + cpu_share;
 
-    let is_large = rest > 0.0
+    let is_large = rest >= LEAST_BESIDES_WAITS
         && waiting.us.max() >= DEVICE_OF_TIME * accounting.time_without_processor_waits()
         && waiting.share >= SAVED_FSYNCS_SHARE * rest
         && explained >= EXPLAINS * rest;
     is_large.then_some(FsyncCount { metric, count })
+}
+
+/// Returns the share of the change that is not waiting for a processor. On a busy host, a thread waits
+/// for one after each fsync, as it does while it uses CPU, so this wait follows from both. Where a
+/// setting limits processors, it may have another cause.
+fn share_besides_processor_waits(case: &Case<'_>, accounting: &Accounting) -> f64 {
+    if case.limits_processors() {
+        return 1.0;
+    }
+    let wait = accounting.part(FindingKind::ProcessorWait).filter(|wait| wait.is_shown());
+    1.0 - wait.map_or(0.0, |wait| accounting.share_without_induced_wait(wait))
 }
 
 /// Explains a change by the time that operations wait for fsyncs, which an engine that counts none may
@@ -359,14 +372,19 @@ fn cache(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
 
 /// Returns a figure that is shown to have changed with the time of an operation, by
 /// [`BEGINS_FACTOR`] or more.
-pub(super) fn large_change(case: &Case<'_>, name: &str) -> Option<Pair> {
+fn large_change(case: &Case<'_>, name: &str) -> Option<Pair> {
     shown_change(case, name, BEGINS_FACTOR)
 }
 
 /// Returns a figure that is shown to have changed with the time of an operation, by a factor or more.
-pub(super) fn shown_change(case: &Case<'_>, name: &str, factor: f64) -> Option<Pair> {
+fn shown_change(case: &Case<'_>, name: &str, factor: f64) -> Option<Pair> {
+    changed_by(factor, case, name, case.is_slower())
+}
+
+/// Returns a figure that is shown to have grown, where `grows`, or fallen, by a factor or more.
+pub(super) fn changed_by(factor: f64, case: &Case<'_>, name: &str, grows: bool) -> Option<Pair> {
     let pair = case.metric(name)?;
-    let is_same_direction = (pair.growth() > 0.0) == case.is_slower();
+    let is_same_direction = (pair.growth() > 0.0) == grows;
     let is_shown = case.difference(|row| row.metric(name))?.is_shown();
     (is_same_direction && is_shown && pair.factor() >= factor).then_some(pair)
 }

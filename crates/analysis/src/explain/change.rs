@@ -28,7 +28,8 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
         let cause = diagnose(case);
         // Where own CPU is shown to have changed, a change is not as unexplained as elsewhere.
         let has_cpu = cause.is_unexplained() && case.shown_own_cpu_ratio().is_some();
-        let key = (cause.kind(), cause.is_too_short(), has_cpu, case.is_slower());
+        let words = (cause.kind(), cause.is_too_short(), cause.is_fsync_count(), has_cpu);
+        let key = (words, case.is_slower());
         (key, ExplainedCase { case, cause })
     });
 

@@ -4,8 +4,8 @@
 use record::SettingRole;
 
 use super::case::{Case, Pair};
-use super::cause::{large_change, only_reads, shown_change};
-use super::thresholds::{EXPLAINS, FSYNCS_PER_COMMIT_MIN, SAVED_FSYNCS_FACTOR};
+use super::cause::{changed_by, only_reads};
+use super::thresholds::{BEGINS_FACTOR, EXPLAINS, FSYNCS_PER_COMMIT_MIN, SAVED_FSYNCS_FACTOR};
 
 /// Metrics of fsyncs that engines count themselves; the sum comes first.
 pub(super) const FSYNCS: [&str; 4] = [
@@ -27,21 +27,20 @@ pub struct FsyncCount {
 /// The metric of flushes that devices count, for an engine that counts no fsyncs.
 const FLUSHES: &str = "flushes_per_commit";
 
-/// Returns the fsyncs, or else the flushes of devices, per commit that start or stop with the change
-/// of throughput.
-pub(super) fn syncs_that_begin_or_cease(case: &Case<'_>) -> Option<FsyncCount> {
+/// Returns the fsyncs, or else the flushes of devices, per commit that start, where `grows`, or stop.
+pub(super) fn syncs_that_begin_or_cease(case: &Case<'_>, grows: bool) -> Option<FsyncCount> {
     let counts_none = FSYNCS.iter().all(|metric| case.metric(metric).is_none());
     if !counts_none || only_reads(case) {
-        return fsyncs_that_begin_or_cease(case);
+        return fsyncs_that_begin_or_cease(case, grows);
     }
-    let count = large_change(case, FLUSHES).filter(|count| count.max() >= FSYNCS_PER_COMMIT_MIN)?;
-    Some(FsyncCount { metric: FLUSHES, count })
+    let count = changed_by(BEGINS_FACTOR, case, FLUSHES, grows)?;
+    (count.max() >= FSYNCS_PER_COMMIT_MIN).then_some(FsyncCount { metric: FLUSHES, count })
 }
 
-/// Returns the fsyncs per commit that changed where throughput shows no change: those that start or stop,
-/// or those that a setting about durability adds or saves.
-pub(super) fn changed_fsyncs(case: &Case<'_>) -> Option<FsyncCount> {
-    if let Some(fsyncs) = syncs_that_begin_or_cease(case) {
+/// Returns the fsyncs per commit that changed where throughput shows no change: those that start, where
+/// `grows`, or stop, or those that a setting about durability adds or saves.
+pub(super) fn changed_fsyncs(case: &Case<'_>, grows: bool) -> Option<FsyncCount> {
+    if let Some(fsyncs) = syncs_that_begin_or_cease(case, grows) {
         return Some(fsyncs);
     }
     if only_reads(case) || case.difference.of_role(SettingRole::Durability).is_empty() {
@@ -49,12 +48,12 @@ pub(super) fn changed_fsyncs(case: &Case<'_>) -> Option<FsyncCount> {
     }
 
     let metric = FSYNCS[0];
-    let count = shown_change(case, metric, SAVED_FSYNCS_FACTOR)?;
+    let count = changed_by(SAVED_FSYNCS_FACTOR, case, metric, grows)?;
     (count.max() >= FSYNCS_PER_COMMIT_MIN).then_some(FsyncCount { metric, count })
 }
 
-/// Returns the fsyncs per commit that start or stop with the change of throughput.
-pub(super) fn fsyncs_that_begin_or_cease(case: &Case<'_>) -> Option<FsyncCount> {
+/// Returns the fsyncs per commit that start, where `grows`, or stop.
+pub(super) fn fsyncs_that_begin_or_cease(case: &Case<'_>, grows: bool) -> Option<FsyncCount> {
     if only_reads(case) {
         return None;
     }
@@ -62,7 +61,7 @@ pub(super) fn fsyncs_that_begin_or_cease(case: &Case<'_>) -> Option<FsyncCount> 
     // Commits do not wait for a rare kind of fsync, such as those of data files.
     let sum = case.metric(FSYNCS[0]).map_or(0.0, Pair::max);
     FSYNCS.iter().find_map(|metric| {
-        let count = large_change(case, metric)?;
+        let count = changed_by(BEGINS_FACTOR, case, metric, grows)?;
         let is_large =
             count.max() >= FSYNCS_PER_COMMIT_MIN && count.growth().abs() >= EXPLAINS * sum;
         is_large.then_some(FsyncCount { metric, count })

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::TargetAnswer;
-use crate::compare::{Compared, ComparedStep, OWN_CPU};
+use super::thresholds::NOTHING;
+use crate::compare::{Compared, ComparedStep, OWN_CPU, Sample};
 
 /// The costs that an answer names before [`WORK_OF_PROCESSORS`], the one first that says most about an
 /// engine: what it waits for, then what it moves, then the form of its requests.
@@ -57,6 +58,7 @@ pub(super) fn without_change(compared: &Compared, targets: &[TargetAnswer]) -> V
     let targets: Vec<&str> = unchanged.map(|target| target.target.as_str()).collect();
 
     let mut rows: Vec<&ComparedStep> = compared.rows.iter().filter(|row| is_shown(row)).collect();
+    rows.retain(|row| !is_tiny(row));
     rows.retain(|row| {
         let is_of_processors = WORK_OF_PROCESSORS.contains(&row.metric.as_str());
         !is_of_processors || !own_cpu_is_shown(compared, row)
@@ -89,6 +91,12 @@ fn is_shown(row: &ComparedStep) -> bool {
     row.verdict.is_change() && p_value <= SHARE_OF_LEVEL * level
 }
 
+/// Returns whether both figures are too small to matter, whatever their ratio.
+fn is_tiny(row: &ComparedStep) -> bool {
+    let is_nothing = |values: &[Sample]| values.iter().all(|sample| sample.value < NOTHING);
+    is_nothing(&row.values) && is_nothing(&row.base_values)
+}
+
 /// Returns whether own CPU is shown to differ where another cost does.
 fn own_cpu_is_shown(compared: &Compared, row: &ComparedStep) -> bool {
     let mut others = compared.rows.iter().filter(|other| other.metric == OWN_CPU);
@@ -100,7 +108,7 @@ mod tests {
     use record::CellKey;
 
     use super::*;
-    use crate::compare::{Sample, Verdict};
+    use crate::compare::Verdict;
     use crate::explain::Change;
 
     fn row(metric: &str, target: &str, step: &str, ratio: f64, p_value: f64) -> ComparedStep {
@@ -115,6 +123,18 @@ mod tests {
             family_level: Some(0.01),
             ..ComparedStep::default()
         }
+    }
+
+    #[test]
+    fn costs_that_are_tiny_on_both_sides_are_not_named() {
+        let row_of = |base: f64, value: f64| {
+            let sample = |value| vec![Sample { run: 0, repeat: 1, value }; 3];
+            let (base_values, values) = (sample(base), sample(value));
+            let row = row("fsyncs_per_commit", "b.x", "l.i1", value / base, 0.0001);
+            ComparedStep { base_values, values, ..row }
+        };
+        assert_eq!(named(vec![row_of(0.0002, 0.0004)]), [""; 0]);
+        assert_eq!(named(vec![row_of(0.0002, 0.0006)]), ["b.x fsyncs_per_commit"]);
     }
 
     fn named(rows: Vec<ComparedStep>) -> Vec<String> {

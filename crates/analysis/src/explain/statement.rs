@@ -13,7 +13,7 @@ pub use super::difference::{OtherBuild, TargetDifference};
 pub use super::fsync_counts::FsyncCount;
 pub use super::gap::{CostGap, CostGaps};
 pub use super::thresholds::{
-    BEGINS_FACTOR, EXPLAINS, FLOOR_DRIFT_TOLD, SHORT_SECONDS, UNFAIR_PCT, WHOLE_MAX,
+    BEGINS_FACTOR, EXPLAINS, FLOOR_DRIFT_TOLD, NOTHING, SHORT_SECONDS, UNFAIR_PCT, WHOLE_MAX,
 };
 pub use super::witnesses::{Agreement, OtherTime, ProfiledFunction, StepWitnesses};
 
@@ -397,7 +397,7 @@ impl ThroughputChange {
             kind,
             direction: has_direction.then_some(direction),
             is_too_short: self.cause.is_too_short(),
-            is_fsync_count: matches!(self.cause, Cause::FsyncsPerCommit { .. }),
+            is_fsync_count: self.cause.is_fsync_count(),
         }
     }
 }

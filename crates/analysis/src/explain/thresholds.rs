@@ -27,6 +27,9 @@ pub const BEGINS_FACTOR: f64 = 10.0;
 pub(super) const SAVED_FSYNCS_FACTOR: f64 = 1.5;
 pub(super) const SAVED_FSYNCS_SHARE: f64 = 0.2;
 
+/// If waits for a processor leave less than this share of a change, what is left says nothing about it.
+pub(super) const LEAST_BESIDES_WAITS: f64 = 0.1;
+
 /// Fewer fsyncs per commit than this come from checkpoints: commits do not wait for them.
 pub(super) const FSYNCS_PER_COMMIT_MIN: f64 = 0.01;
 
@@ -153,7 +156,7 @@ pub const UNFAIR_PCT: f64 = 25.0;
 pub(super) const UNFAIR_SECONDS: f64 = 5.0;
 
 /// Figures that are below this for both targets round to zero in tables and are not shown.
-pub(super) const NOTHING: f64 = 0.0005;
+pub const NOTHING: f64 = 0.0005;
 
 /// Exact work is the same only if its cells would show a change of this share.
 pub(super) const WORK_SAME: f64 = 0.01;

@@ -26,7 +26,7 @@ use super::validity::Validity;
 use super::{Passage, at_load, searches};
 use crate::model::comparison::Comparison;
 use crate::model::number::{listed, percent, ratio_text};
-use crate::tables::compared::{effects as effect_tables, verdicts};
+use crate::tables::compared::{Board, effects as effect_tables, verdicts};
 
 /// The maximum number of changes that a sentence lists.
 const NAMED: usize = 4;
@@ -62,7 +62,7 @@ pub(crate) fn passage(comparison: &Comparison<'_>) -> Passage {
 
     // The targets of a design differ from the base in many factors, so each alone says little.
     if answer.without_effect.is_none() {
-        tables.extend(verdicts(comparison));
+        tables.extend(verdicts(&Board::new(comparison)));
     }
 
     Passage { doubt, figures: tables, ..said }
@@ -344,6 +344,7 @@ impl<'a> AnswerWriter<'a> {
 
         let cause = self.answer.cause?;
         let explains = match cause.kind {
+            FindingKind::Fsyncs if cause.is_fsync_count => "explain",
             FindingKind::Retries | FindingKind::Stall | FindingKind::WriteStalls => "explain",
             _ => "explains",
         };

@@ -204,6 +204,12 @@ fn half_of_the_fsyncs_say_fsync_if_a_setting_saves_them() {
     only(&on_busy_host(38.0), FindingKind::Fsyncs);
     only(&on_busy_host(95.0), FindingKind::Cpu);
 
+    // A limit of processors is the cause of a wait for them.
+    let mut limited = on_busy_host(38.0);
+    let settings = [("log_bin", "ON", "OFF"), ("limit.cpus", "1", "2")];
+    limited.settings.differences = vec![differing(("a.c", "8"), ("b.c", "8"), &settings)];
+    only(&limited, FindingKind::ProcessorWait);
+
     // Without a setting, with as many fsyncs, or with little waiting for them, CPU is the cause.
     only(&figures(1.0, 38.0), FindingKind::Cpu);
     only(&with_setting(figures(1.9, 38.0), "log_bin", "ON", "OFF"), FindingKind::Cpu);

@@ -2,6 +2,7 @@
 //! One row for each step and target.
 
 use analysis::compare::{ComparedStep, THROUGHPUT, Verdict, is_device_column};
+use analysis::explain::statement::NOTHING;
 use analysis::figures::{STEADINESS, TYPICAL_CPU, TYPICAL_RATE};
 use words::Metric;
 
@@ -15,11 +16,8 @@ use crate::model::operations::{common_noun, count_alike, unit};
 use crate::model::table::{Cell, STEP, TEST, Table, Tone};
 use crate::model::worth::{Footnotes, not_compared};
 
-/// The least figure that matters: the verdict of two smaller ones would stand out for nothing, and their
-/// ratio without a verdict would look equal.
-const LEAST: f64 = 0.0005;
-
-/// The word instead of a ratio of two figures below [`LEAST`].
+/// The word instead of a ratio of two figures below [`NOTHING`]: its verdict would stand out for nothing,
+/// and without a verdict it would look equal.
 const TINY: &str = "tiny";
 
 /// The note on figures of several repeats: tables of throughput show medians.
@@ -118,7 +116,7 @@ fn table(board: &Board<'_>, costs_of: CostsOf, steps: &[StepHead<'_>], metrics: 
 
     remove_columns_without_ratios(&mut table);
     if table.cells().any(|cell| cell.text == TINY) {
-        let meaning = format!("both figures are below {LEAST}, so their ratio is not judged");
+        let meaning = format!("both figures are below {NOTHING}, so their ratio is not judged");
         table.notes.push(format!("`{TINY}`: {meaning}"));
     }
 
@@ -266,7 +264,7 @@ fn relative(row: &ComparedStep, mean: Option<f64>) -> Cell {
         return Cell::default();
     };
     let base = mean_of(&row.base_values);
-    let matters = |value: Option<f64>| value.is_some_and(|value| value >= LEAST);
+    let matters = |value: Option<f64>| value.is_some_and(|value| value >= NOTHING);
     // Zeros are equal.
     if row.verdict != Verdict::Equal && !matters(mean) && !matters(base) {
         return Cell::toned(TINY, Tone::Absent);
