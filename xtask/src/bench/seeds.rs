@@ -297,9 +297,9 @@ mod tests {
     #[test]
     fn the_heading_about_several_targets_claims_what_it_names_with_a_step() {
         let shown = screen(&[
-            "Of 2 targets against pg.a in 2 steps, pg.c is slower in l.i1 (1.2x), faster in l.x (1.1x). \
+            "Of 2 targets against pg.a in 2 steps, pg.c is slower in l.i1 (1.2x) and faster in l.x (1.1x). \
              pg.b is faster in l.i1 (1.3x).",
-            "5 targets against my.a in 2 steps: my.b and my.c are faster in some steps (up to 91x), my.d is slower in \
+            "5 targets against my.a in 2 steps: my.b and my.c are faster in some steps (up to 91x); my.d is slower in \
              some steps (1.2x). my.b does best: faster in 1 of 2 steps (l.i1 91x), slower in none.",
         ]);
         let of = |target: &str, step: &str, sign: &str| {

@@ -123,7 +123,7 @@ pub(crate) fn list(items: &[impl AsRef<str>]) -> String {
     list_up_to(items, NAMED)
 }
 
-/// Joins names as [`list`] does. Of more than `most` and one, that many are named.
+/// Joins names as [`list`] does. Names the first `most` if there are more than `most + 1`.
 pub(crate) fn list_up_to(items: &[impl AsRef<str>], most: usize) -> String {
     let named = match items.len() {
         count if count > most + 1 => most,

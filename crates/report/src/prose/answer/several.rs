@@ -36,7 +36,7 @@ impl AnswerWriter<'_> {
         }
 
         Passage {
-            heading: format!("{compared}: {}.", self.outcomes(&targets, steps).join(", ")),
+            heading: format!("{compared}: {}.", self.outcomes(&targets, steps).join("; ")),
             sentences: self.of_many(),
             ..Passage::default()
         }
@@ -71,15 +71,15 @@ impl AnswerWriter<'_> {
         // What all steps of a target show together has a sentence of its own.
         unchanged.retain(|target| target.largest().is_none() && target.together.is_none());
         if !unchanged.is_empty() {
-            sentences.push(format!("{}.", self.outcomes(&unchanged, steps).join(", ")));
+            sentences.push(format!("{}.", self.outcomes(&unchanged, steps).join("; ")));
         }
         sentences
     }
 
-    /// Returns what is shown of one of a few targets: `c.x is slower in scan (1.16x), faster in load
+    /// Returns what is shown of one of a few targets: `c.x is slower in scan (1.16x) and faster in load
     /// (1.25x), and slower in insert (1.09x) only in a typical turn.`
     fn of_one(&self, target: &TargetAnswer) -> String {
-        let changes = self.losses_and_gains(target).join(", ");
+        let changes = self.losses_and_gains(target).join(" and ");
         let mut said = format!("{} is {changes}", target.target);
         if let Some(typical) = self.only_in_typical_turns(target) {
             said += &format!(", and {typical}");

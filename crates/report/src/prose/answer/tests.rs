@@ -160,7 +160,7 @@ fn targets_are_equal_only_if_all_their_steps_are() {
     let all = [(1.0, Equal), (1.0, Equal)];
     let some = [(1.0, Equal), (1.0, Invalid)];
     let said = text_of("a.x", &[("b.x", &all), ("c.x", &some)], None);
-    let outcomes = "2 targets against a.x in 2 steps: b.x is equal within 3%, c.x is equal within 3% in some steps.";
+    let outcomes = "2 targets against a.x in 2 steps: b.x is equal within 3%; c.x is equal within 3% in some steps.";
     assert!(said.starts_with(outcomes), "{said}");
 }
 
@@ -195,7 +195,7 @@ fn without_a_change_that_is_shown_nothing_is_faster() {
     ];
     assert_eq!(
         text_of("a.x", &targets, None),
-        "4 targets against a.x in 2 steps: d.x and e.x are equal within 3%, b.x is too noisy to say, c.x is equal within \
+        "4 targets against a.x in 2 steps: d.x and e.x are equal within 3%; b.x is too noisy to say; c.x is equal within \
          3% in some steps and too noisy in others. Each target has 5 repeats."
     );
     let noisy = text_of("a.x", &[targets[0], ("f.x", targets[0].1)], None);

@@ -27,7 +27,7 @@ fn each_of_a_few_targets_is_named_with_its_losses_first() {
     let figures = Figures::default();
     assert_eq!(
         said_of(&figures, &compared, &[]),
-        "Of 2 targets against a.x in 3 steps, c.x is slower in qr100 (1.16x), faster in l.i0 (1.25x). b.x is faster in l.i0 (1.22x), and slower in qr100 \
+        "Of 2 targets against a.x in 3 steps, c.x is slower in qr100 (1.16x) and faster in l.i0 (1.25x). b.x is faster in l.i0 (1.22x), and slower in qr100 \
          (1.09x) only in a typical turn. In a typical turn, b.x is equal to a.x within 3% in 1 step. Over 5 repeats, c.x \
          is 1.19x to 1.31x faster in l.i0."
     );
@@ -70,7 +70,7 @@ fn of_very_many_targets_that_lose_those_with_the_smallest_losses_are_counted() {
     let losses = "pg12.x is slower in l.i0 (1.67x), pg13.x in l.i0 (1.54x), pg14.x in l.i0 (1.43x), pg15.x in l.i0 (1.33x) \
                   and 1 more.";
     assert!(said.contains(losses), "{said}");
-    let heading = "7 targets against pg10.x in 1 step: pg17.x is faster (1.90x), pg11.x, pg12.x, pg13.x and 3 more are \
+    let heading = "7 targets against pg10.x in 1 step: pg17.x is faster (1.90x); pg11.x, pg12.x, pg13.x and 3 more are \
                    slower (up to 2.00x).";
     assert!(said.starts_with(heading), "{said}");
 }
@@ -86,8 +86,8 @@ fn of_many_targets_the_best_and_the_worst_are_named() {
     ];
     assert_eq!(
         text_of("pg12.x", &targets, None),
-        "5 targets against pg12.x in 2 steps: pg13.x is faster in some steps (1.20x), pg14.x is slower in some steps \
-         (2.00x), pg15.x is faster in some steps (1.90x) and slower in others (1.11x), pg16.x is too noisy to say, pg17.x \
+        "5 targets against pg12.x in 2 steps: pg13.x is faster in some steps (1.20x); pg14.x is slower in some steps \
+         (2.00x); pg15.x is faster in some steps (1.90x) and slower in others (1.11x); pg16.x is too noisy to say; pg17.x \
          is not compared. pg15.x does best: faster in 1 of 2 steps (l.i0 1.90x), slower in 1 (l.x 1.11x). pg14.x does \
          worst: slower in 1 of 2 steps (l.i0 2.00x), faster in none. Over 5 repeats, pg14.x is 1.90x to 2.11x slower in \
          l.i0."
