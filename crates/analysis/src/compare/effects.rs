@@ -210,11 +210,11 @@ fn decide_all(
     let of_deviations = decide(family, deviations, options);
 
     let mut notes = Vec::from_iter(of_all.note());
-    if of_deviations.comparison_count > 0 {
+    if of_deviations.comparison_count() > 0 {
         notes.push(Note::Interactions {
             family: family.to_owned(),
-            comparison_count: of_deviations.comparison_count,
-            shown_count: of_deviations.shown_count,
+            comparison_count: of_deviations.comparison_count(),
+            shown_count: of_deviations.shown_count(),
         });
     }
     notes

@@ -7,7 +7,7 @@ use words::metric::{
 use words::{Better, Metric};
 
 use super::typical::TurnMetric;
-use crate::figures::{Figures, Row, step_figures, throughput};
+use crate::figures::{Figures, Row, STEADINESS, TYPICAL_CPU, step_figures, throughput};
 use crate::order::distinct;
 
 /// The name of the figure for the speed of a step, over all of its time.
@@ -106,6 +106,11 @@ pub(super) fn part_of(metric: &str) -> &str {
         DEVICE => DEVICE,
         _ => metric,
     }
+}
+
+/// Returns whether tables show a part of a family only where it changed, or where somebody asked for it.
+pub(super) fn is_shown_if_changed(part: &str) -> bool {
+    [STEADINESS, TYPICAL_CPU, DEVICE].contains(&part)
 }
 
 /// Returns whether a metric belongs to the family of costs.

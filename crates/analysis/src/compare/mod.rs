@@ -544,6 +544,16 @@ impl Verdict {
     pub fn is_change(self) -> bool {
         matches!(self, Self::Faster | Self::Slower)
     }
+
+    /// Returns true if a change is shown, and false if repeats show none; `None` where nothing can say, as
+    /// for a single run.
+    pub(crate) fn shows_change(self) -> Option<bool> {
+        match self {
+            Self::Faster | Self::Slower => Some(true),
+            Self::Equal | Self::TooNoisy => Some(false),
+            Self::Single | Self::Invalid | Self::NotComparable => None,
+        }
+    }
 }
 
 impl fmt::Display for Verdict {

@@ -37,8 +37,32 @@ struct NamedChange {
 }
 
 impl ShownChanges {
+    /// Returns the changes that some comparisons show.
+    pub(super) fn among<'r>(rows: impl Iterator<Item = &'r ComparedStep>) -> Self {
+        let mut changes = Self::default();
+        for row in rows.filter(|row| row.verdict.is_change()) {
+            changes.add(row);
+        }
+        changes
+    }
+
+    /// Returns the changes of all parts of a family.
+    pub(super) fn of_all<'p>(parts: impl Iterator<Item = &'p Self>) -> Self {
+        let mut all = Self::default();
+        for part in parts {
+            all.count += part.count;
+            all.named.extend(part.named.iter().cloned());
+        }
+        all
+    }
+
+    /// Returns the number of changes.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
     /// Counts a comparison that shows a change.
-    pub(super) fn add(&mut self, row: &ComparedStep) {
+    fn add(&mut self, row: &ComparedStep) {
         self.count += 1;
         let has_table = has_verdict(&row.metric) || TurnMetric::named(&row.metric).is_some();
         if let Some(ratio) = row.ratio.filter(|_| !has_table) {

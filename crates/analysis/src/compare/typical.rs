@@ -289,6 +289,11 @@ mod tests {
         let typical = row(&compared, TYPICAL_RATE);
         assert_eq!(typical.verdict, Verdict::Slower);
         assert!((typical.ratio.unwrap() - 0.95).abs() < 0.001, "{:?}", typical.ratio);
+
+        // No table has a steadiness that shows no change.
+        let note = "2 comparisons of throughput: 1 shows a change; the confidence of each interval is 98.3";
+        assert!(compared.notes.iter().any(|known| known.starts_with(note)), "{:?}", compared.notes);
+        assert_eq!(compared.comparison_count, 3);
     }
 
     #[test]

@@ -8,7 +8,9 @@ use super::client_cpu::share_verdict_of_own_cpu;
 use super::concerned::SomeComparisons;
 use super::draft::{TargetPair, UndecidedRow, draft};
 use super::family::FamilyParts;
-use super::metric::{THROUGHPUT, families, family_of, has_verdict, is_device_column, part_of};
+use super::metric::{
+    THROUGHPUT, families, family_of, has_verdict, is_device_column, is_shown_if_changed, part_of,
+};
 use super::note::{Note, REPEATS_ADVISED};
 use super::overall::overall;
 use super::plans::compare_plans;
@@ -34,11 +36,14 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let samples = Samples::new(figures);
     let comparisons = samples.comparisons(&options.base);
     let mut drafts = drafts_of(&samples, &comparisons, options);
-    let decisions = decide_all(&mut drafts, options);
+    let mut decisions = decide_all(&mut drafts, options);
 
     let has_hidden_drift = drafts.iter().any(|draft| draft.has_hidden_drift);
     let mut rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
     share_verdict_of_own_cpu(&mut rows);
+    for decision in &mut decisions {
+        decision.recount(&rows);
+    }
 
     let mut waits = compare_waits(&samples.index, &rows, &options.base, options.error_rate);
     let mut system_calls =
@@ -54,13 +59,16 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let mut work = compare_work(figures, &options.base);
     work.retain(|work| options.shows(&work.step));
 
+    let of_throughput = decisions.iter().find(|decision| decision.family == THROUGHPUT);
+    let comparison_count = of_throughput.map_or(0, FamilyDecision::target_comparison_count);
+
     let mut notes = Vec::new();
     if !rows.is_empty() && rows.iter().all(|row| row.base_values.is_empty()) {
         notes.push(Note::NoBase { base: options.base.clone() });
     }
     notes.extend(notes_on_repeats(&rows.iter().collect::<Vec<_>>(), has_hidden_drift));
     notes.extend(note_on_layout(&rows, &options.base));
-    notes.extend(decisions.iter().filter_map(FamilyDecision::note));
+    notes.extend(family_notes(decisions, &rows, options));
     notes.extend(databases::notes(&figures.begun));
 
     Compared {
@@ -69,10 +77,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         error_rate: options.error_rate,
         shown_metrics: options.shown_metrics.clone(),
         requirements: requirement::judge(&samples, options),
-        comparison_count: decisions
-            .iter()
-            .find(|decision| decision.family == THROUGHPUT)
-            .map_or(0, |decision| decision.target_comparison_count),
+        comparison_count,
         plans: compare_plans(&samples.index, &rows, &options.base),
         waits,
         system_calls,
@@ -116,31 +121,40 @@ fn decide_all(drafts: &mut [UndecidedRow], options: &CompareOptions) -> Vec<Fami
     decisions
 }
 
+/// Returns the notes on the comparisons of each family that tables have.
+fn family_notes(
+    decisions: Vec<FamilyDecision>,
+    rows: &[ComparedStep],
+    options: &CompareOptions,
+) -> Vec<Note> {
+    let mut notes = Vec::new();
+    for mut decision in decisions {
+        decision.leave_out_hidden(rows, options);
+        notes.extend(decision.note());
+    }
+    notes
+}
+
 /// The comparisons of a family, of one target or of all, and those of them that are shown.
 pub(super) struct FamilyDecision {
-    pub family: String,
-    pub comparison_count: usize,
-    pub shown_count: usize,
+    family: String,
+    parts: Vec<DecidedPart>,
+}
+
+/// Comparisons that were decided at one level: of effects all of a family, otherwise those of a target.
+struct DecidedPart {
+    /// The first target.
+    target: String,
+    /// The name by [`part_of`].
+    name: String,
+    comparison_count: usize,
+    level: f64,
     shown: ShownChanges,
-    /// The most comparisons of one target, where each is decided by itself.
-    target_comparison_count: usize,
-    /// The lowest and the highest level of a part; `None` without comparisons.
-    levels: Option<(f64, f64)>,
-    /// The parts that have comparisons.
-    parts: FamilyParts,
 }
 
 impl FamilyDecision {
     fn none(family: &str) -> Self {
-        Self {
-            family: family.to_owned(),
-            comparison_count: 0,
-            shown_count: 0,
-            shown: ShownChanges::default(),
-            target_comparison_count: 0,
-            levels: None,
-            parts: FamilyParts::default(),
-        }
+        Self { family: family.to_owned(), parts: Vec::new() }
     }
 
     /// Decides comparisons at one level, and counts them.
@@ -151,35 +165,89 @@ impl FamilyDecision {
 
         let p_values: Vec<f64> = members.iter().filter_map(|draft| draft.row.p_value).collect();
         let level = family::level(&p_values, options.error_rate);
-
-        for draft in members {
+        for draft in &mut members {
             draft.judge(level, options);
-            if draft.row.verdict.is_change() {
-                self.shown_count += 1;
-                self.shown.add(&draft.row);
-            }
         }
 
-        if p_values.is_empty() {
+        let Some(first) = members.first().filter(|_| !p_values.is_empty()) else {
             return;
-        }
-
-        self.comparison_count += p_values.len();
-        self.target_comparison_count = self.target_comparison_count.max(p_values.len());
-        let (low, high) = self.levels.unwrap_or((level, level));
-        self.levels = Some((low.min(level), high.max(level)));
+        };
+        self.parts.push(DecidedPart {
+            target: first.row.cell.target.clone(),
+            name: part_of(&first.row.metric).to_owned(),
+            comparison_count: p_values.len(),
+            level,
+            shown: ShownChanges::among(members.iter().map(|draft| &draft.row)),
+        });
     }
 
+    /// Counts the changes that are shown anew, for verdicts that have changed since.
+    fn recount(&mut self, rows: &[ComparedStep]) {
+        for part in &mut self.parts {
+            let of_part = rows.iter().filter(|row| part.has(row));
+            part.shown = ShownChanges::among(of_part);
+        }
+    }
+
+    /// Leaves out comparisons that no table has.
+    fn leave_out_hidden(&mut self, rows: &[ComparedStep], options: &CompareOptions) {
+        self.parts.retain(|part| {
+            let mut of_all_targets = rows.iter().filter(|row| part_of(&row.metric) == part.name);
+            !is_shown_if_changed(&part.name)
+                || of_all_targets.any(|row| {
+                    row.verdict.is_change() || options.shown_metrics.contains(&row.metric)
+                })
+        });
+    }
+
+    /// Returns the number of comparisons with an interval.
+    pub fn comparison_count(&self) -> usize {
+        self.parts.iter().map(|part| part.comparison_count).sum()
+    }
+
+    /// Returns the number of them that show a change.
+    pub fn shown_count(&self) -> usize {
+        self.parts.iter().map(|part| part.shown.count()).sum()
+    }
+
+    /// Returns the parts of each target.
+    fn by_target(&self) -> impl Iterator<Item = &[DecidedPart]> {
+        self.parts.chunk_by(|part, next| part.target == next.target)
+    }
+
+    /// Returns the most comparisons of one target, where each is decided by itself.
+    fn target_comparison_count(&self) -> usize {
+        let counts = self
+            .by_target()
+            .map(|parts| parts.iter().map(|part| part.comparison_count).sum::<usize>());
+        counts.max().unwrap_or(0)
+    }
+
+    /// Returns the note on the family; `None` without comparisons.
     pub fn note(&self) -> Option<Note> {
-        let (level_min, level_max) = self.levels?;
+        let levels = || self.parts.iter().map(|part| part.level);
+        if self.parts.is_empty() {
+            return None;
+        }
+
         Some(Note::Family {
             family: self.family.clone(),
-            comparison_count: self.comparison_count,
-            shown: self.shown.clone(),
-            level_min,
-            level_max,
-            parts: self.parts,
+            comparison_count: self.comparison_count(),
+            shown: ShownChanges::of_all(self.parts.iter().map(|part| &part.shown)),
+            level_min: levels().fold(f64::INFINITY, f64::min),
+            level_max: levels().fold(0.0, f64::max),
+            parts: FamilyParts {
+                target_count: self.by_target().count(),
+                metric_count: self.by_target().map(<[_]>::len).max().unwrap_or(0),
+            },
         })
+    }
+}
+
+impl DecidedPart {
+    /// Returns whether a comparison of targets is one of these.
+    fn has(&self, row: &ComparedStep) -> bool {
+        row.cell.target == self.target && part_of(&row.metric) == self.name
     }
 }
 
@@ -214,14 +282,9 @@ fn decide_by_target(
         let parts = parts_of_family(of_target);
         let error_rate = options.error_rate / parts.len() as f64;
         let options = CompareOptions { error_rate, ..options.clone() };
-        let mut metric_count = 0;
         for part in parts {
-            let count_before = decided.comparison_count;
             decided.decide(part, &options);
-            metric_count += usize::from(decided.comparison_count > count_before);
         }
-        decided.parts.target_count += usize::from(metric_count > 0);
-        decided.parts.metric_count = decided.parts.metric_count.max(metric_count);
     }
     decided
 }

@@ -146,11 +146,11 @@ fn decide_all(
         let all_pairs = interactions.iter_mut().map(|draft| &mut draft.undecided);
         let of_pairs = all_pairs.filter(|draft| family_of(&draft.row.metric) == family);
         let decided = decide(&family, of_pairs.collect(), &options);
-        if decided.comparison_count > 0 {
+        if decided.comparison_count() > 0 {
             notes.push(Note::DesignInteractions {
                 family: family.clone(),
-                comparison_count: decided.comparison_count,
-                shown_count: decided.shown_count,
+                comparison_count: decided.comparison_count(),
+                shown_count: decided.shown_count(),
             });
         }
     }

@@ -1,11 +1,11 @@
 //! Which comparisons are decided together.
 
-use analysis::compare::{compare, costs};
+use analysis::compare::{CompareOptions, Verdict, compare, costs};
 use analysis::figures::Figures;
 
 use super::machine::BASE;
 use super::simulated::options;
-use super::verdicts::in_turns;
+use super::verdicts::{in_turns, notes, of};
 
 #[test]
 fn no_verdict_depends_on_what_else_is_asked_for() {
@@ -35,4 +35,52 @@ fn no_verdict_depends_on_what_else_is_asked_for() {
         let others = ["cache_mb", "stall%", "stall_s", "levels", metric];
         assert_eq!(judged(&others, metric), alone, "{metric}");
     }
+}
+
+/// Five repeats in turns, of which each metric of the target has these logarithms of its ratio.
+fn with_costs(costs: &[(&'static str, [f64; 5])]) -> Figures {
+    let mut rows = in_turns(&[(1000.0, 1000.0); 5]);
+    for row in &mut rows {
+        let is_base = row.cell.target == BASE;
+        for (metric, logarithms) in costs {
+            let logarithm = logarithms[row.cell.repeat as usize - 1];
+            let ratio = if is_base { 1.0 } else { logarithm.exp() };
+            row.metrics.insert(*metric, Some(100.0 * ratio));
+        }
+    }
+    Figures { rows, ..Figures::default() }
+}
+
+const NOISE: [f64; 5] = [0.10, -0.12, 0.08, -0.05, 0.02];
+
+#[test]
+fn a_note_counts_the_verdict_that_cpu_of_clients_shares_with_own_cpu() {
+    // The p-value is about 4%: enough for one comparison, and not for one of three.
+    let own_cpu = [0.03, 0.05, 0.00, 0.07, 0.03];
+    let figures = with_costs(&[
+        ("own_cpu_us_per_op", own_cpu),
+        ("client_cpu_us_per_op", own_cpu),
+        ("cs/o", NOISE),
+        ("rKB/o", NOISE.map(|logarithm| -logarithm)),
+    ]);
+    let metrics = ["client_cpu_us_per_op", "cs/o", "rKB/o"];
+    let options = CompareOptions { metrics: metrics.map(str::to_owned).to_vec(), ..options() };
+
+    let compared = compare(&figures, &options);
+    assert_eq!(of(&compared, "client_cpu_us_per_op").verdict, Verdict::Slower);
+    let note = "3 comparisons of costs: 1 shows a change (client_cpu ";
+    assert!(notes(&compared, note), "{:?}", compared.notes);
+}
+
+#[test]
+fn device_columns_are_counted_only_where_a_table_has_them() {
+    let figures = with_costs(&[("rareqsz", NOISE)]);
+    let is_counted = |asked: &[&str]| {
+        let shown_metrics = asked.iter().map(|metric| (*metric).to_owned()).collect();
+        let metrics = vec!["rareqsz".to_owned()];
+        let options = CompareOptions { metrics, shown_metrics, ..options() };
+        notes(&compare(&figures, &options), "1 comparison of device columns: none shows a change")
+    };
+    assert!(!is_counted(&[]));
+    assert!(is_counted(&["rareqsz"]));
 }

@@ -7,7 +7,7 @@ use crate::model::comparison::Comparison;
 use crate::model::table::{Cell, Table, TableRow};
 use crate::prose::answer;
 use crate::prose::method::Method;
-use crate::tables::compared;
+use crate::tables::compared::{self, Board};
 
 /// The facts of a finding beside its comparison, as a bug report shows them.
 #[derive(Clone, Debug, Default)]
@@ -73,7 +73,8 @@ pub fn bundle_readme(
         out.warning(doubt);
     }
 
-    out.tables(compared::other_verdicts(comparison));
+    let board = Board::new(comparison);
+    out.tables(compared::other_verdicts(&board));
     out.tables(compared::work(comparison));
     write_repeating(&mut out, facts);
 
@@ -87,7 +88,7 @@ pub fn bundle_readme(
 
     if details {
         out.tables(compared::functions::tables(comparison.figures, &comparison.compared.profiles));
-        out.tables(compared::costs(comparison));
+        out.tables(compared::costs(&board));
         out.tables(compared::waits(comparison));
         out.tables(compared::system_calls(comparison));
         out.tables(compared::plans(comparison));
