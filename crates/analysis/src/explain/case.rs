@@ -1,14 +1,10 @@
 //! One compared step: the repeats of both targets, and how a figure differs between them.
 
 use record::{CellKey, SettingRole};
-use words::{Engine, EngineInterface};
 
 use super::accounting::changed_time;
 use super::difference::{TargetDifference, shared};
-use super::finding::Evidence;
-use super::thresholds::{
-    EXPLAINS, INDEX_GROWTH, READ_KB_PER_OP_MIN, SAME, SMALL_PART, STATES_SHOWN, WHOLE_MAX,
-};
+use super::thresholds::{EXPLAINS, INDEX_GROWTH, SAME, WHOLE_MAX};
 use crate::compare::{
     Compared, ComparedStep, Interval, NamedFunction, Pairing, PlanDifference, Sample,
     StateDifference, Verdict,
@@ -22,58 +18,8 @@ use crate::{compare, counted};
 /// The metric of the size of all indexes when the step began.
 pub(super) const INDEX_GB: &str = "index_gb";
 
-/// The name of the mean size of the devices' reads.
-pub(super) const MEAN_READ_SIZE: &str = "mean size of device reads";
-
-/// The name of the CPU of a server whose threads cannot be told apart.
-pub(super) const SERVER_PROCESS_CPU: &str = "CPU of the server's process";
-
 /// The metric of the CPU of the engine's threads that serve no connection.
 pub(super) const BACKGROUND_CPU: &str = "background_cpu_us_per_op";
-
-/// The metrics that support an explanation: name, metric and unit.
-const EVIDENCE: [(&str, &str, &str); 34] = [
-    ("response time, mean", "response_mean", "us"),
-    ("response time, p99", "response_p99", "us"),
-    ("time of an operation", "op_time_us", "us/op"),
-    ("client CPU", "op_client_cpu_us", "us/op"),
-    ("server CPU of the connections", "op_server_cpu_us", "us/op"),
-    ("waiting for a processor", "op_cpu_wait_us", "us/op"),
-    ("taken by the hypervisor", "op_steal_us", "us/op"),
-    ("waiting for reads", "op_read_us", "us/op"),
-    ("waiting for writes", "op_write_us", "us/op"),
-    ("waiting for fsyncs", "op_fsync_us", "us/op"),
-    ("waiting for other threads", "op_lock_us", "us/op"),
-    ("handover between client and server", "op_handover_us", "us/op"),
-    ("unexplained time", "op_unexplained_us", "us/op"),
-    ("own CPU", "own_cpu_us_per_op", "us/op"),
-    ("background CPU", BACKGROUND_CPU, "us/op"),
-    ("retries", "retries_per_op", "/op"),
-    ("time of retried attempts", "retried_us_per_op", "us/op"),
-    ("waits for locks on data", "lock_waits_per_op", "/op"),
-    ("time of waits for locks on data", "lock_wait_us_per_op", "us/op"),
-    ("deadlocks", "deadlocks_per_op", "/op"),
-    ("read by the engine", "own_read_kb_per_op", "KB/op"),
-    ("written by the engine", "own_write_kb_per_op", "KB/op"),
-    ("indexes at the start", INDEX_GB, "GB"),
-    ("fsyncs", "fsyncs_per_commit", "/commit"),
-    ("fsyncs of the log", "log_fsyncs_per_commit", "/commit"),
-    ("syncs of the binary log", "binlog_syncs_per_commit", "/commit"),
-    ("fsyncs of data files", "data_fsyncs_per_commit", "/commit"),
-    ("write amplification", "w_amp", "bytes/byte"),
-    ("time with writes stalled", "stall%", "%"),
-    ("processor frequency", "cpu_mhz", "MHz"),
-    ("CPU of the whole host", "cpupq", "us/op"),
-    ("context switches of the whole host", "cspq", "/op"),
-    ("device reads", "rpq", "/op"),
-    ("device flushes", "flushes_per_commit", "/commit"),
-];
-
-/// Returns the name of a metric in findings.
-pub(super) fn evidence_title(metric: &'static str) -> &'static str {
-    let row = EVIDENCE.iter().find(|(_, of_row, _)| *of_row == metric);
-    row.map_or(metric, |(title, ..)| title)
-}
 
 /// The comparison that is explained.
 #[derive(Clone, Copy)]
@@ -275,19 +221,16 @@ impl<'a> Case<'a> {
         rows.find(|row| row.metric == metric && row.compares_the_same(self.compared))
     }
 
+    /// Returns true if the comparison of a metric in this step shows a change, and false if it shows none;
+    /// `None` if there is none with a verdict on that.
+    pub(super) fn verdict_on(&self, metric: &str) -> Option<bool> {
+        self.of_metric(metric)?.verdict.shows_change()
+    }
+
     /// Returns whether a schedule decides the throughput of both sides.
     pub(super) fn is_scheduled(&self) -> bool {
         let mut rows = self.base.rows.iter().chain(&self.side.rows);
         rows.all(|row| row.is_scheduled())
-    }
-
-    /// Returns whether the engine of a side is a library, whose sessions are threads of clients.
-    fn has_libraries(&self) -> bool {
-        let mut rows = self.base.rows.iter().chain(&self.side.rows);
-        rows.any(|row| {
-            let engine = Engine::named(&row.engine);
-            engine.is_some_and(|engine| engine.facts().interface == EngineInterface::Keys)
-        })
     }
 
     /// Returns whether the base and the target missed the rate of writes in some repeat. A missed
@@ -471,22 +414,11 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Returns the mean size of the devices' reads as a figure; `None` if they are too rare to matter.
-    fn read_size(&self) -> Option<Evidence> {
-        let kb = self.read_kb()?;
-        if self.metric("rkbpq")?.max() < READ_KB_PER_OP_MIN {
-            return None;
-        }
-
-        let is_noise = !self.read_kb_differs();
-        Some(Evidence { is_noise, ..Evidence::new(MEAN_READ_SIZE, "KB", kb) })
-    }
-
-    /// Returns whether the repeats show that the mean size of the devices' reads differs. The verdict on
-    /// the sizes themselves, where they are compared, must say so too.
+    /// Returns whether the mean size of the devices' reads is shown to differ: by the verdict on it where it
+    /// is compared, else by the repeats.
     pub(super) fn read_kb_differs(&self) -> bool {
-        if self.of_metric("rareqsz").is_some_and(|sizes| !sizes.verdict.is_change()) {
-            return false;
+        if let Some(is_shown) = self.verdict_on("rareqsz") {
+            return is_shown;
         }
 
         let of_repeats = self.difference(|row| {
@@ -521,58 +453,5 @@ impl<'a> Case<'a> {
     pub(super) fn rate(&self) -> String {
         let row = self.side.rows[0];
         throughput_unit(row.kind, row.main_operation())
-    }
-
-    /// Returns whether a figure of an operation's time tells a reader nothing: a part that is small
-    /// on both sides, unexplained time of parts that add up to too much, or own CPU that
-    /// repeats the client's.
-    fn says_nothing(&self, metric: &str, us: Pair) -> bool {
-        match metric {
-            "op_unexplained_us" if us.base < 0.0 || us.value < 0.0 => true,
-            compare::OWN_CPU => self.metric("op_server_cpu_us").is_none(),
-            _ if metric.starts_with("op_") => {
-                let time = self.metric("op_time_us");
-                time.is_some_and(|time| us.max() < SMALL_PART * time.max())
-            }
-            _ => false,
-        }
-    }
-
-    /// Returns the figures that both sides have: those of the engine and its clients first, then
-    /// those of the whole host.
-    pub(super) fn evidence(&self) -> Vec<Evidence> {
-        let throughput = Pair { base: self.base.throughput, value: self.side.throughput };
-        let is_noise = matches!(self.compared.verdict, Verdict::TooNoisy | Verdict::Equal);
-        let throughput = Evidence::throughput(&self.rate(), throughput);
-        let mut evidence = vec![Evidence { is_noise, ..throughput }];
-
-        // Where threads cannot be told apart, this stands for the server's part of own CPU.
-        if self.process_cpu().is_some() {
-            let cpu = self.metric("server_cpu_us_per_op");
-            evidence.extend(cpu.map(|us| Evidence::new(SERVER_PROCESS_CPU, "us/op", us)));
-        }
-
-        for (name, metric, unit) in EVIDENCE {
-            if let Some(pair) = self.metric(metric)
-                && pair.max() > 0.0
-                && !self.says_nothing(metric, pair)
-            {
-                let difference = self.difference(|row| row.metric(metric));
-                let is_noise = difference.is_some_and(|difference| !difference.is_shown());
-                evidence.push(Evidence { is_noise, ..Evidence::new(name, unit, pair) });
-            }
-        }
-
-        let fsync = self.pair(|side| mean(side.rows.iter().filter_map(|row| row.fsync_us)));
-        evidence.extend(fsync.map(|us| Evidence::new("fsync before the cells", "us", us)));
-        evidence.extend(self.read_size());
-
-        let who = if self.has_libraries() { "clients" } else { "sessions" };
-        for state in self.changed_states().take(STATES_SHOWN) {
-            let name = format!("{who} in `{}`", state.name);
-            let us = Pair { base: state.time.base_us, value: state.time.target_us };
-            evidence.push(Evidence::new(&name, "us/op", us));
-        }
-        evidence
     }
 }

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use record::CellKey;
 use serde::Serialize;
 
-use super::case::{BACKGROUND_CPU, Case, Pair, SERVER_PROCESS_CPU, evidence_title};
+use super::case::{BACKGROUND_CPU, Case, Pair};
+use super::evidence::{SERVER_PROCESS_CPU, evidence_title};
 use super::explanation::Explanation;
 use super::statement::{CountedCaveat, Statement};
 use super::thresholds::NOTHING;

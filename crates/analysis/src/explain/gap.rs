@@ -4,9 +4,10 @@
 use record::StepKind;
 use serde::Serialize;
 
-use super::case::{Case, Pair, evidence_title};
+use super::case::{Case, Pair};
 use super::case_facts::CaseFacts;
 use super::cause::only_reads;
+use super::evidence::evidence_title;
 use super::finding::Evidence;
 use super::fsync_counts::FSYNCS;
 use super::thresholds::{GAP_COUNT, GAP_CPU, GAP_OF_TIME};

@@ -2,9 +2,10 @@
 //! limits, or noise hides it. Where fsyncs per commit changed with it, or operations are retried more or
 //! less often, that is what changed. Device reads of another size are named beside it.
 
-use super::case::{Case, Context, MEAN_READ_SIZE, Pair};
+use super::case::{Case, Context, Pair};
 use super::caveats::{cost_frequency, debt};
 use super::conflicts::{Conflict, ConflictCount, changed_conflicts};
+use super::evidence::MEAN_READ_SIZE;
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
 use super::fsync_counts::changed_fsyncs;
@@ -74,8 +75,9 @@ fn explanation(mut steps: Vec<HiddenStep<'_>>) -> Option<Explanation<'_>> {
     let case = most.case;
 
     // What changed with the CPU. Where fsyncs per commit did, retries are not needed to explain it.
-    let fsyncs = changed_fsyncs(case);
-    let conflicts = changed_conflicts(case, most.ratio > 1.0);
+    let costs_more = most.ratio > 1.0;
+    let fsyncs = changed_fsyncs(case, costs_more);
+    let conflicts = changed_conflicts(case, costs_more);
     let retries = if fsyncs.is_none() { retries_of_cpu(&conflicts, most.ratio) } else { None };
     let read_kb = changed_read_kb(case);
 

@@ -1,7 +1,8 @@
 //! Facts about targets that were measured once: without an interval there is no verdict, and so no
 //! cause.
 
-use super::case::{Case, evidence_title};
+use super::case::Case;
+use super::evidence::evidence_title;
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
 use super::fsync_counts::{FSYNCS, FsyncCount};

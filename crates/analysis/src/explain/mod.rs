@@ -36,6 +36,7 @@ mod conflicts;
 mod counters;
 mod difference;
 mod disk_floor;
+mod evidence;
 mod explanation;
 mod factor_answer;
 mod finding;

@@ -65,6 +65,10 @@ fn without_fsyncs_that_cease_own_cpu_is_what_changed() {
     let figures = with_setting(figures, "log_bin", "ON", "OFF");
     let fsyncs = hidden_costs(&figures)[0].fsyncs.unwrap();
     assert!(is_about(fsyncs.count.base, 2.0) && is_about(fsyncs.count.value, 1.0), "{fsyncs:?}");
+
+    // Throughput, which is too noisy to say, may seem to have fallen.
+    let figures = with_rates(figures, "b.c", [40.0, 400.0, 45.0, 80.0, 250.0]);
+    assert!(hidden_costs(&figures)[0].fsyncs.is_some());
 }
 
 /// On a busy host, a thread that does not sleep for fsyncs does not wait for a processor after each.
@@ -262,4 +266,47 @@ fn a_size_of_reads_is_noise_where_its_verdict_shows_none_and_no_figure_where_rea
 
     assert_eq!(size([2.0, 2.0]), Some(true));
     assert_eq!(size([0.02, 0.02]), None);
+}
+
+/// Repeats differ much from each other, and `b.c` has a twentieth of the base's figure in each.
+#[test]
+fn a_figure_that_is_compared_is_noise_by_its_verdict_and_another_by_its_own_interval() {
+    let of_base = [1000.0, 5000.0, 9000.0, 2000.0, 20_000.0];
+    let is_noise = |name: &str, metrics: &[&'static str], compared: &[&str]| {
+        let of = |us: f64| [("own_cpu_us_per_op", us)];
+        let (base, other) = (of(100.0), of(150.0));
+        let costs = [cost("a.c", "q100", 5000.0, &base), cost("b.c", "q100", 5000.0, &other)];
+        let mut figures = repeated(&costs);
+        for row in &mut figures.rows {
+            let repeat = row.cell.repeat as usize;
+            let is_base = row.cell.target == "a.c";
+            let share = if is_base { 1.0 } else { 0.05 + 0.0001 * repeat as f64 };
+            for metric in metrics {
+                row.metrics.insert(*metric, Some(share * of_base[repeat - 1]));
+            }
+        }
+
+        let options = CompareOptions {
+            base: "a.c".to_owned(),
+            metrics: compared.iter().map(|metric| (*metric).to_owned()).collect(),
+            ..CompareOptions::default()
+        };
+        let findings = explain(&figures, &compare(&figures, &options));
+        let mut evidence = findings.iter().flat_map(|finding| &finding.evidence);
+        let found = evidence.find(|figure| figure.name == name && figure.base.is_some());
+        found.map(|figure| figure.is_noise)
+    };
+
+    let of_host = "CPU of the whole host";
+    assert_eq!(is_noise(of_host, &["cpupq"], &["cpupq"]), Some(false));
+    assert_eq!(is_noise(of_host, &["cpupq"], &[]), Some(true));
+
+    // These are compared by another name.
+    let switches = "context switches of the whole host";
+    assert_eq!(is_noise(switches, &["cspq", "cs/o"], &["cs/o"]), Some(false));
+    assert_eq!(is_noise("device reads", &["rpq", "r/o"], &["r/o"]), Some(false));
+
+    // All of own CPU is that of the clients.
+    let of_clients = ["op_client_cpu_us", "own_cpu_us_per_op"];
+    assert_eq!(is_noise("client CPU", &of_clients, &[]), Some(false));
 }
