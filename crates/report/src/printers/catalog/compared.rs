@@ -12,7 +12,7 @@ use crate::model::text::clean;
 use crate::printers::page::{finding_section, marked, overview, table};
 use crate::prose::answer;
 use crate::prose::method::Method;
-use crate::tables::compared;
+use crate::tables::compared::{self, Board};
 
 /// The two sides of a comparison.
 #[derive(Clone, Debug)]
@@ -37,12 +37,13 @@ pub struct SideChoice<'a> {
 /// Returns a comparison as a page.
 pub fn comparison_page(sides: &ComparedSides<'_>, comparison: &Comparison<'_>) -> String {
     let answer = answer::passage(comparison);
+    let board = Board::new(comparison);
 
     let tables = [
         answer.figures.clone(),
-        compared::other_verdicts(comparison),
+        compared::other_verdicts(&board),
         compared::work(comparison),
-        compared::costs(comparison),
+        compared::costs(&board),
         compared::waits(comparison),
         compared::system_calls(comparison),
         compared::plans(comparison),
@@ -58,7 +59,7 @@ pub fn comparison_page(sides: &ComparedSides<'_>, comparison: &Comparison<'_>) -
         }
 
         main {
-            (overview(comparison, ""))
+            (overview(&board, ""))
             (tables_of(&tables.concat()))
             (finding_section(comparison.findings, ""))
 

@@ -14,28 +14,48 @@ use crate::model::text::clean;
 use crate::printers::page::table::table;
 use crate::prose::method::Method;
 use crate::prose::run::targets;
-use crate::tables::{classic, compared, grouped, homes, lsm, max_rates, pauses, quality, searches};
+use crate::tables::compared::{self, Board};
+use crate::tables::{classic, grouped, homes, lsm, max_rates, pauses, quality, searches};
+
+/// A group of targets, and the board that its matrices, plots and tables share.
+pub(super) struct GroupBoard<'a> {
+    group: &'a ComparedGroup<'a>,
+    board: Board<'a>,
+}
+
+impl<'a> GroupBoard<'a> {
+    /// Returns each group with its board.
+    pub(super) fn of_all(groups: &'a [ComparedGroup<'a>]) -> Vec<Self> {
+        let boards =
+            groups.iter().map(|group| Self { group, board: Board::new(&group.comparison) });
+        boards.collect()
+    }
+
+    fn has_rows(&self) -> bool {
+        !self.group.comparison.compared.rows.is_empty()
+    }
+}
 
 /// Returns what the answer rests on: the matrices and the findings.
 pub(super) fn basis_of_answer(
     named: NamedMatrix<'_>,
-    groups: &[ComparedGroup<'_>],
+    groups: &[GroupBoard<'_>],
     across: Option<&Comparison<'_>>,
 ) -> Markup {
     let NamedMatrix { matrix, names } = named;
-    let is_compared = groups.iter().any(|group| !group.comparison.compared.rows.is_empty());
+    let is_compared = groups.iter().any(GroupBoard::has_rows);
 
     markup! {
         section id="answer" aria-label="the basis of the answer" {
-            @for group in groups {
+            @for GroupBoard { group, board } in groups {
                 @let Comparison { run, figures, findings, .. } = group.comparison;
-                (overview::overview(&group.comparison, &scope(group)))
+                (overview::overview(board, &scope(group)))
                 @if run.search.is_some() { (tables(names, searches::table(run, figures).into_iter().collect())) }
                 (passages::findings(findings, &scope(group)))
             }
 
             @if let Some(across) = across { (overview::across(across)) }
-            @let is_search = groups.iter().any(|group| group.comparison.run.search.is_some());
+            @let is_search = groups.iter().any(|each| each.group.comparison.run.search.is_some());
             @if !is_compared && !is_search { (tables(names, classic::summary(matrix))) }
         }
     }
@@ -61,7 +81,7 @@ fn tables(names: &Names<'_>, tables: Vec<Table>) -> Markup {
 /// Returns the section with the plots and the tables over all steps.
 pub(super) fn summary(
     named: NamedMatrix<'_>,
-    groups: &[ComparedGroup<'_>],
+    groups: &[GroupBoard<'_>],
     sources: &[Source],
     figures: &Figures,
 ) -> Markup {
@@ -70,8 +90,8 @@ pub(super) fn summary(
     markup! {
         section id="results" {
             h2 { "Summary" (permalink("results")) }
-            @for group in groups {
-                (plots::sections(&group.comparison, &scope(group)))
+            @for GroupBoard { group, board } in groups {
+                (plots::sections(board, &scope(group)))
                 (passages::effects(&group.comparison.factor_effects(), &scope(group)))
             }
             (compared_summary(named, groups))
@@ -100,23 +120,21 @@ pub(super) fn summary(
 }
 
 /// Returns the tables of a summary that need something to compare.
-fn compared_summary(named: NamedMatrix<'_>, groups: &[ComparedGroup<'_>]) -> Markup {
+fn compared_summary(named: NamedMatrix<'_>, groups: &[GroupBoard<'_>]) -> Markup {
     let NamedMatrix { matrix, names } = named;
-    let has_rows = |group: &&ComparedGroup<'_>| !group.comparison.compared.rows.is_empty();
-    let groups: Vec<&ComparedGroup<'_>> = groups.iter().filter(has_rows).collect();
 
     markup! {
-        @if !groups.is_empty() { (tables(names, classic::summary(matrix))) }
-        @for group in groups {
+        @if groups.iter().any(GroupBoard::has_rows) { (tables(names, classic::summary(matrix))) }
+        @for GroupBoard { group, board } in groups.iter().filter(|each| each.has_rows()) {
             @let comparison = &group.comparison;
-            @let ratios = tables_of(names, group, compared::verdicts(comparison));
-            @if compared::has_one_target(comparison) {
+            @let ratios = tables_of(names, group, compared::verdicts(board));
+            @if board.has_one_target() {
                 (ratios)
             } @else {
                 (folded("throughput relative to the base, in figures", ratios))
             }
-            (tables_of(names, group, compared::other_verdicts(comparison)))
-            (tables_of(names, group, compared::costs(comparison)))
+            (tables_of(names, group, compared::other_verdicts(board)))
+            (tables_of(names, group, compared::costs(board)))
 
             (folded("waits and plans that differ", markup! {
                 (tables_of(names, group, compared::waits(comparison)))

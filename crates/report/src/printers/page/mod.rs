@@ -75,6 +75,7 @@ use crate::prose::problems::{Problem, problems as all_problems};
 use crate::prose::run::{ended, took};
 use crate::prose::validity::Validity;
 use charts::{Budget, Index};
+use groups::GroupBoard;
 use legend::Legend;
 pub(crate) use overview::overview;
 pub(crate) use passages::findings as finding_section;
@@ -157,6 +158,7 @@ fn page_about(subject: &Subject<'_>, page: &Page<'_>) -> String {
     // What the page says: verdicts, and what went wrong.
     let explained = subject.explained();
     let compared = explained.all();
+    let groups = GroupBoard::of_all(&compared);
     let across = explained.across(run, figures);
     let runs: Vec<&Run> = sources.iter().map(|source| &source.run).collect();
     let problems = all_problems(&runs, figures, &matrix);
@@ -187,8 +189,8 @@ fn page_about(subject: &Subject<'_>, page: &Page<'_>) -> String {
                 (contents(&matrix, figures))
                 (header(page, run, &names, &compared, &problems))
                 main {
-                    (groups::basis_of_answer(named, &compared, across.as_ref()))
-                    (groups::summary(named, &compared, sources, figures))
+                    (groups::basis_of_answer(named, &groups, across.as_ref()))
+                    (groups::summary(named, &groups, sources, figures))
 
                     (problems::section(page, &problems))
                     (step::sections(named, &compared, &legend, &steps, budget, sources))

@@ -80,11 +80,10 @@ pub(super) struct Overview<'a> {
 
 /// Returns the matrices that a page begins with: the effects of factors, and all targets. Empty if
 /// there is nothing to compare. Identifiers end with `scope`.
-pub(crate) fn overview(comparison: &Comparison<'_>, scope: &str) -> Markup {
-    let board = Board::new(comparison);
+pub(crate) fn overview(board: &Board<'_>, scope: &str) -> Markup {
     markup! {
-        @if let Some(effects) = Overview::of_effects(&board, scope) { (effects.markup()) }
-        @if let Some(targets) = Overview::of_targets(&board, scope) { (targets.markup()) }
+        @if let Some(effects) = Overview::of_effects(board, scope) { (effects.markup()) }
+        @if let Some(targets) = Overview::of_targets(board, scope) { (targets.markup()) }
     }
 }
 

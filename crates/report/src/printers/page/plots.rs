@@ -3,18 +3,16 @@
 use maud::{Markup, PreEscaped, html as markup};
 
 use super::permalink;
-use crate::model::comparison::Comparison;
 use crate::model::text::clean;
 use crate::plot::{FACTORS, OVER_TARGETS, Plot, PlotSection, chart_sections, save_link, subject};
 use crate::tables::compared::Board;
 
 /// Returns the sections of a page with the other plots. Identifiers end with `scope`.
-pub(super) fn sections(comparison: &Comparison<'_>, scope: &str) -> Markup {
-    let board = Board::new(comparison);
-    let subject = subject(&board);
+pub(super) fn sections(board: &Board<'_>, scope: &str) -> Markup {
+    let subject = subject(board);
 
     markup! {
-        @for PlotSection { id, heading, plots } in chart_sections(&board) {
+        @for PlotSection { id, heading, plots } in chart_sections(board) {
             @if !plots.is_empty() {
                 section id={ "plots-" (id) (scope) } {
                     h3 { (heading) (permalink(&format!("plots-{id}{scope}"))) }

@@ -8,7 +8,7 @@ use crate::model::number::listed;
 use crate::prose::answer;
 use crate::prose::method::{self, Method};
 use crate::prose::profiles::{self, MissingProfiles};
-use crate::tables::compared::{self, noise, requirements};
+use crate::tables::compared::{self, Board, noise, requirements};
 
 /// The number of places that a reason for a missing profile lists.
 const PLACES_SHOWN: usize = 6;
@@ -75,9 +75,10 @@ fn write(out: &mut TerminalWriter, comparison: &Comparison<'_>) {
     }
 
     out.findings(comparison.findings);
-    out.tables(compared::other_verdicts(comparison));
+    let board = Board::new(comparison);
+    out.tables(compared::other_verdicts(&board));
     out.tables(compared::work(comparison));
-    out.tables(compared::costs(comparison));
+    out.tables(compared::costs(&board));
     out.tables(compared::waits(comparison));
     out.tables(compared::system_calls(comparison));
     out.tables(compared::plans(comparison));

@@ -10,7 +10,7 @@ use crate::model::matrix::Matrix;
 use crate::model::table::{Cell, Table, TableRow, anchor};
 use crate::prose::answer;
 use crate::prose::method::Method;
-use crate::tables::compared::{self, work};
+use crate::tables::compared::{self, Board, work};
 use crate::tables::{
     classic, disk_floor, grouped, homes, lsm, max_rates, metric_list as metric_tables, pauses,
     quality, searches, steps,
@@ -318,7 +318,7 @@ fn write_brief(
         let is_repeated = is_repeated(comparison.compared);
         out.findings(comparison.findings);
         if is_repeated {
-            out.tables(compared::other_verdicts(comparison));
+            out.tables(compared::other_verdicts(&Board::new(comparison)));
         }
         out.tables(work(comparison));
         if is_repeated {

@@ -112,8 +112,8 @@ impl<'a> Board<'a> {
     }
 
     /// Returns whether all comparisons are those of one target, with each number of clients and
-    /// variant.
-    pub(super) fn has_one_target(&self) -> bool {
+    /// variant. [`super::verdicts`] are then of all metrics.
+    pub(crate) fn has_one_target(&self) -> bool {
         self.target_count() == 1
     }
 

@@ -43,15 +43,9 @@ pub(crate) use relative::{ratio_cell, tone};
 
 /// Returns the tables of throughput relative to the base. A single target has one table of all
 /// metrics instead.
-pub(crate) fn verdicts(comparison: &Comparison<'_>) -> Vec<Table> {
-    let board = Board::new(comparison);
-    let of_one_target = one_target::tables(&board);
-    with_figures(of_one_target.unwrap_or_else(|| relative::throughput(&board)))
-}
-
-/// Returns whether [`verdicts`] are of all metrics.
-pub(crate) fn has_one_target(comparison: &Comparison<'_>) -> bool {
-    Board::new(comparison).has_one_target()
+pub(crate) fn verdicts(board: &Board<'_>) -> Vec<Table> {
+    let of_one_target = one_target::tables(board);
+    with_figures(of_one_target.unwrap_or_else(|| relative::throughput(board)))
 }
 
 /// Returns the tables of the throughput of all targets, relative to the base of the first group.
@@ -65,17 +59,16 @@ pub(crate) fn across(comparison: &Comparison<'_>) -> Vec<Table> {
 }
 
 /// Returns the tables of the other metrics that have verdicts, unless [`verdicts`] has them.
-pub(crate) fn other_verdicts(comparison: &Comparison<'_>) -> Vec<Table> {
-    let board = Board::new(comparison);
+pub(crate) fn other_verdicts(board: &Board<'_>) -> Vec<Table> {
     if board.has_one_target() {
         return Vec::new();
     }
-    with_figures(relative::others(&board))
+    with_figures(relative::others(board))
 }
 
 /// Returns the tables of what an operation costs, with the ratio to the base.
-pub(crate) fn costs(comparison: &Comparison<'_>) -> Vec<Table> {
-    with_figures(costs::tables(&Board::new(comparison)))
+pub(crate) fn costs(board: &Board<'_>) -> Vec<Table> {
+    with_figures(costs::tables(board))
 }
 
 /// Returns the tables of exact work, if there are exact cells.
