@@ -16,7 +16,7 @@ use crate::child::{self, print_line};
 use crate::data;
 use crate::model::{Change, History};
 use crate::place::{DatabasePlace, connect, difference, scanned, shown};
-use crate::{Part, TIME_MAX, Task, Verdict, claims};
+use crate::{Part, TIME_MAX, Task, Verdict, claims, print_verdict};
 
 /// The most operations that are acknowledged before a process is killed.
 const OPERATIONS_MAX: u64 = 400;
@@ -166,7 +166,7 @@ pub(crate) fn write(
         Ok(verdict) => verdict,
         Err(error) => Verdict::Failed(format!("{error:#}")),
     };
-    print_line(&serde_json::to_string(&verdict)?)
+    print_verdict(&verdict)
 }
 
 /// Writes operations until the process is killed. Returns only why the adapter cannot be tested.

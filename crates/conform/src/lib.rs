@@ -251,8 +251,12 @@ pub fn run_check(name: &str, input: impl std::io::Read) -> anyhow::Result<()> {
             }
         }
     };
-    let verdict = verdict.unwrap_or_else(|error| Verdict::Failed(format!("{error:#}")));
-    child::print_line(&serde_json::to_string(&verdict)?)
+    print_verdict(&verdict.unwrap_or_else(|error| Verdict::Failed(format!("{error:#}"))))
+}
+
+/// Prints the verdict of a check for the process that started this one.
+fn print_verdict(verdict: &Verdict) -> anyhow::Result<()> {
+    child::print_line(&serde_json::to_string(verdict)?)
 }
 
 impl Verdict {

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use engine::custom::CustomEngine;
@@ -18,7 +20,10 @@ use seccompiler::{
 use words::Durability;
 
 use crate::place::{DatabasePlace, connect};
-use crate::{Verdict, claims};
+use crate::{Verdict, claims, print_verdict};
+
+/// The time after which a library that has not returned claims nothing.
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The calls that wait for the device.
 const SYNCS: [i64; 7] = [
@@ -45,7 +50,8 @@ pub(crate) fn write(place: &DatabasePlace) -> anyhow::Result<Verdict> {
     if let Err(error) = refuse_syncs(&place.directory) {
         return Ok(untested(&error));
     }
-    let result = session.put(b"after", b"2");
+    let result = unless_it_never_returns(|| session.put(b"after", b"2"));
+    leave_open((session, database));
     Ok(judged("a write that must survive the machine", result))
 }
 
@@ -63,7 +69,8 @@ pub(crate) fn database(place: &DatabasePlace) -> anyhow::Result<Verdict> {
         return Ok(untested(&error));
     }
     // There is something to synchronize.
-    let result = database.sync().unwrap_or(Ok(()));
+    let result = unless_it_never_returns(|| database.sync().unwrap_or(Ok(())));
+    leave_open(database);
     Ok(judged("`sync`", result))
 }
 
@@ -86,8 +93,30 @@ fn untested(error: &anyhow::Error) -> Verdict {
     Verdict::NotApplicable(format!("this machine cannot refuse calls: {error:#}"))
 }
 
+/// Makes a call that the kernel does not let wait for the device. A library that stays in the call does not
+/// claim that it succeeded: the process then ends with that verdict.
+#[expect(clippy::exit, reason = "the process runs this check alone, and cannot leave the call")]
+fn unless_it_never_returns<T>(call: impl FnOnce() -> T) -> T {
+    let (returned, watched) = channel::<()>();
+    std::thread::spawn(move || {
+        if watched.recv_timeout(CLAIM_TIMEOUT) == Err(RecvTimeoutError::Timeout) {
+            let is_printed = print_verdict(&Verdict::Passed).is_ok();
+            std::process::exit(i32::from(!is_printed));
+        }
+    });
+
+    let result = call();
+    drop(returned);
+    result
+}
+
+/// Leaves a database open until the process ends: the library cannot close it any more, and may wait for
+/// threads that its own error has ended.
+fn leave_open<T>(database: T) {
+    std::mem::forget(database);
+}
+
 fn judged(what: &str, result: Result<(), Error>) -> Verdict {
-    // The library cannot close its database any more: the process ends before it tries to.
     match result {
         Err(_) => Verdict::Passed,
         Ok(()) => Verdict::Failed(format!(

@@ -5,6 +5,8 @@
 #include "../../../adapters/lmdb.c"
 #undef assay_engine
 
+#include <unistd.h>
+
 static int write_count;
 
 /* Forgets each hundredth write. */
@@ -187,6 +189,14 @@ static int sync_that_does_nothing(assay_database *database, assay_error *error) 
     (void)database;
     (void)error;
     return ASSAY_OK;
+}
+
+static int sync_that_returns_once(assay_database *database, assay_error *error) {
+    static int has_returned;
+    while (has_returned)
+        pause();
+    has_returned = 1;
+    return sync_database(database, error);
 }
 
 const assay_engine_table *assay_engine(void);

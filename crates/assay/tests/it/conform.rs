@@ -104,6 +104,20 @@ fn the_adapters_in_rust_keep_their_promises() {
     }
 }
 
+/// WiredTiger's threads may wait for each other forever once an fsync has failed.
+#[test]
+fn a_sync_that_does_not_return_claims_no_success() {
+    if !adapters_are_here_or_test_is_skipped() {
+        return;
+    }
+
+    let place = Place::new();
+    let plant = "-DPLANT=table.sync = sync_that_returns_once";
+    let source = "crates/conform/tests/faulty.c";
+    let adapter = compiled(&place, source, "hangs", &[plant, "-w", "-llmdb"]);
+    assert_eq!(outcome_of(&place, &adapter, "sync")["verdict"], "passed");
+}
+
 #[test]
 fn planted_faults_in_an_adapter_are_found() {
     if !adapters_are_here_or_test_is_skipped() {
