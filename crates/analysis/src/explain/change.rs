@@ -10,6 +10,7 @@ use super::caveats::{caveats, frequency};
 use super::counters;
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
+use super::fsync_counts::fsyncs_of_setting;
 use super::statement::{CountedCaveat, SharedDifference, Statement, ThroughputChange};
 use super::thresholds::TARGETS_EACH;
 use crate::compare::{Pairing, THROUGHPUT};
@@ -111,6 +112,9 @@ pub(super) fn mark_named(evidence: &mut [Evidence], case: &Case<'_>, cause: &Cau
         || cause.is_unexplained() && case.shown_own_cpu_ratio().is_some();
     if has_own_cpu {
         Evidence::mark_own_cpu(evidence, case);
+        if let Some(fsyncs) = fsyncs_of_setting(case, case.is_slower()) {
+            Evidence::mark_cause(evidence, fsyncs.metric);
+        }
     } else if let Some(metric) = cause.named_metric() {
         Evidence::mark_cause(evidence, metric);
     }

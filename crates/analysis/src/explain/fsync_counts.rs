@@ -40,9 +40,11 @@ pub(super) fn syncs_that_begin_or_cease(case: &Case<'_>, grows: bool) -> Option<
 /// Returns the fsyncs per commit that changed where throughput shows no change: those that start, where
 /// `grows`, or stop, or those that a setting about durability adds or saves.
 pub(super) fn changed_fsyncs(case: &Case<'_>, grows: bool) -> Option<FsyncCount> {
-    if let Some(fsyncs) = syncs_that_begin_or_cease(case, grows) {
-        return Some(fsyncs);
-    }
+    syncs_that_begin_or_cease(case, grows).or_else(|| fsyncs_of_setting(case, grows))
+}
+
+/// Returns the fsyncs per commit that a setting about durability adds, where `grows`, or saves.
+pub(super) fn fsyncs_of_setting(case: &Case<'_>, grows: bool) -> Option<FsyncCount> {
     if only_reads(case) || case.difference.of_role(SettingRole::Durability).is_empty() {
         return None;
     }

@@ -203,6 +203,8 @@ fn half_of_the_fsyncs_say_fsync_if_a_setting_saves_them() {
     only(&saved, FindingKind::Fsyncs);
     only(&on_busy_host(38.0), FindingKind::Fsyncs);
     only(&on_busy_host(95.0), FindingKind::Cpu);
+    let fsyncs = changed_case(&on_busy_host(95.0)).fsyncs.unwrap();
+    assert!(is_about(fsyncs.count.base, 2.0) && is_about(fsyncs.count.value, 1.0), "{fsyncs:?}");
 
     // A limit of processors is the cause of a wait for them.
     let mut limited = on_busy_host(38.0);

@@ -71,6 +71,10 @@ fn supported() -> Vec<Finding> {
 
     let cpu = || part(FindingKind::Cpu, Some(Detail::Server));
     let process_cpu = || part(FindingKind::Cpu, Some(Detail::WholeProcess));
+    let with_fsyncs = |case| {
+        let count = pair(1.09, 2.43);
+        CaseFacts { fsyncs: Some(FsyncCount { metric: "fsyncs_per_commit", count }), ..case }
+    };
     let with_own_cpu = CaseFacts { own_cpu_ratio: Some(1.5), ..slower("l.i0") };
     vec![
         changed(cpu(), with_function(19.4, Some("plan"))),
@@ -82,7 +86,9 @@ fn supported() -> Vec<Finding> {
         changed(part(FindingKind::HostBusy, None), with_wait.clone()),
         changed(part(FindingKind::Reads, None), with_plan(0)),
         changed(part(FindingKind::Reads, None), with_plan(2)),
-        changed(Cause::Unexplained(WhyUnexplained::NotMeasured), with_own_cpu),
+        changed(Cause::Unexplained(WhyUnexplained::NotMeasured), with_own_cpu.clone()),
+        changed(Cause::Unexplained(WhyUnexplained::NotShown), with_fsyncs(with_own_cpu)),
+        changed(cpu(), with_fsyncs(slower("q100"))),
     ]
 }
 
