@@ -32,8 +32,11 @@ static int batch_in_wrong_order(assay_session *session, const assay_change *chan
 static int torn_batch(assay_session *session, const assay_change *changes, size_t count,
                       uint32_t durability, assay_error *error) {
     int outcome = ASSAY_OK;
-    for (size_t i = 0; i < count && outcome == ASSAY_OK; i++)
+    for (size_t i = 0; i < count && outcome == ASSAY_OK; i++) {
         outcome = write_changes(session, &changes[i], 1, durability, error);
+        /* A busy machine seldom stops the process between two changes by itself. */
+        usleep(500);
+    }
     return outcome;
 }
 
