@@ -2,7 +2,6 @@
 
 use super::case::{Case, Pair};
 use super::conflicts::{ConflictCount, changed_conflicts};
-use super::fsync_counts::{FsyncCount, fsyncs_of_setting};
 use super::thresholds::{NAMED_CHANGE, shown_change};
 use crate::compare::{Interval, NamedFunction, OWN_CPU, StateDifference};
 
@@ -49,8 +48,6 @@ pub struct CaseFacts {
     /// The conflicts between operations whose number is shown to have changed with the time of an
     /// operation.
     pub conflicts: Vec<ConflictCount>,
-    /// The fsyncs per commit that a setting about durability is shown to add or save.
-    pub fsyncs: Option<FsyncCount>,
     /// The size of all indexes when the step began, in GB, if they differ enough to matter.
     pub index_gb: Option<Pair>,
     /// The wait of sessions that makes up enough of the change.
@@ -110,7 +107,6 @@ impl Case<'_> {
             without_threads,
             function: self.named_function().cloned(),
             conflicts: changed_conflicts(self, self.is_slower()),
-            fsyncs: fsyncs_of_setting(self, self.is_slower()),
             index_gb: self.changed_index_gb(),
             wait: self.named_wait().cloned(),
             plan: self.changed_plan(),

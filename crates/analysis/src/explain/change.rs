@@ -10,7 +10,7 @@ use super::caveats::{caveats, frequency};
 use super::counters;
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
-use super::fsync_counts::fsyncs_of_setting;
+use super::fsync_counts::{FsyncCount, fsyncs_of_setting};
 use super::statement::{CountedCaveat, SharedDifference, Statement, ThroughputChange};
 use super::thresholds::TARGETS_EACH;
 use crate::compare::{Pairing, THROUGHPUT};
@@ -82,6 +82,9 @@ fn explanation<'a>(
 
     let is_sure = group.iter().all(ExplainedCase::is_sure);
 
+    // Of several targets, nobody would know whose they are.
+    let fsyncs = if targets.len() == 1 { fsyncs_beside_cpu(case, cause) } else { None };
+
     let mut differences = Vec::new();
     if targets.len() == 1 {
         differences = distinct(group.iter().map(|explained| shared_difference(explained.case)));
@@ -99,6 +102,7 @@ fn explanation<'a>(
         statement: Statement::Change(ThroughputChange {
             cases: group.iter().map(|explained| explained.case.facts()).collect(),
             cause: cause.clone(),
+            fsyncs,
             comparison_count,
             differences,
             is_sure,
@@ -106,13 +110,23 @@ fn explanation<'a>(
     })
 }
 
+/// Returns whether a title with this cause names own CPU.
+fn names_own_cpu(case: &Case<'_>, cause: &Cause) -> bool {
+    let is_shown = || case.shown_own_cpu_ratio().is_some();
+    cause.kind() == FindingKind::Cpu || cause.is_unexplained() && is_shown()
+}
+
+/// Returns the fsyncs per commit that a title names beside own CPU, because a setting about durability
+/// adds or saves them. On a busy host, waiting for them is often not shown to have changed.
+pub(super) fn fsyncs_beside_cpu(case: &Case<'_>, cause: &Cause) -> Option<FsyncCount> {
+    if names_own_cpu(case, cause) { fsyncs_of_setting(case, case.is_slower()) } else { None }
+}
+
 /// Marks the figures that a title with this cause names.
 pub(super) fn mark_named(evidence: &mut [Evidence], case: &Case<'_>, cause: &Cause) {
-    let has_own_cpu = cause.kind() == FindingKind::Cpu
-        || cause.is_unexplained() && case.shown_own_cpu_ratio().is_some();
-    if has_own_cpu {
+    if names_own_cpu(case, cause) {
         Evidence::mark_own_cpu(evidence, case);
-        if let Some(fsyncs) = fsyncs_of_setting(case, case.is_slower()) {
+        if let Some(fsyncs) = fsyncs_beside_cpu(case, cause) {
             Evidence::mark_cause(evidence, fsyncs.metric);
         }
     } else if let Some(metric) = cause.named_metric() {

@@ -4,7 +4,9 @@
 
 use super::case::Case;
 use super::cause::{Cause, diagnose_response};
-use super::change::{ExplainedCase, counted_caveats, mark_named, shared_difference};
+use super::change::{
+    ExplainedCase, counted_caveats, fsyncs_beside_cpu, mark_named, shared_difference,
+};
 use super::explanation::Explanation;
 use super::finding::{Evidence, place};
 use super::statement::{ChangedTime, ResponseChange, Statement, ThroughputChange};
@@ -29,7 +31,8 @@ pub(super) fn explain<'a>(cases: &[Case<'a>]) -> Vec<Explanation<'a>> {
     let changed = cases.iter().filter_map(response_case);
     let keyed = changed.map(|changed| {
         let case = &changed.case;
-        ((case.target(), changed.cause.kind(), case.is_slower()), changed)
+        let cause = (changed.cause.kind(), changed.cause.is_fsync_count());
+        ((case.target(), cause, case.is_slower()), changed)
     });
 
     let groups = grouped(keyed).into_iter();
@@ -76,6 +79,7 @@ fn explanation(mut group: Vec<ResponseCase<'_>>) -> Option<Explanation<'_>> {
         differences: distinct(group.iter().map(|changed| shared_difference(&changed.case))),
         is_sure: explained.iter().all(ExplainedCase::is_sure),
         cause: cause.clone(),
+        fsyncs: fsyncs_beside_cpu(case, cause),
     };
     let is_noisy = group.iter().any(|changed| changed.case.compared.verdict == Verdict::TooNoisy);
 

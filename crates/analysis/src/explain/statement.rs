@@ -62,6 +62,9 @@ pub struct ThroughputChange {
     pub cases: Vec<CaseFacts>,
     /// The cause of the first.
     pub cause: Cause,
+    /// The fsyncs per commit that a setting adds to, or saves in, the first case of a single target,
+    /// where the change of own CPU is named.
+    pub fsyncs: Option<FsyncCount>,
     /// The number of comparisons of throughput that these targets have; of response times, that of
     /// the cases.
     pub comparison_count: usize,

@@ -287,6 +287,7 @@ fn finding() -> Finding {
                 settings: Vec::new(),
                 others: Vec::new(),
             }),
+            fsyncs: None,
             comparison_count: 3,
             differences: Vec::new(),
             is_sure: false,

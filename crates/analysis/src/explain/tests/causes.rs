@@ -5,7 +5,7 @@ use words::Stacks;
 
 use super::*;
 use crate::explain::gap::Cost;
-use crate::explain::statement::{CostGap, StallReason, WhyUnexplained};
+use crate::explain::statement::{CostGap, FsyncCount, StallReason, WhyUnexplained};
 use crate::figures::ProfiledStep;
 use crate::figures::{ConcurrentChange, Lsm, Quality, SessionState, Shift, Sla, Stall, Waits};
 
@@ -203,8 +203,14 @@ fn half_of_the_fsyncs_say_fsync_if_a_setting_saves_them() {
     only(&saved, FindingKind::Fsyncs);
     only(&on_busy_host(38.0), FindingKind::Fsyncs);
     only(&on_busy_host(95.0), FindingKind::Cpu);
-    let fsyncs = changed_case(&on_busy_host(95.0)).fsyncs.unwrap();
-    assert!(is_about(fsyncs.count.base, 2.0) && is_about(fsyncs.count.value, 1.0), "{fsyncs:?}");
+    let beside_cpu = explained(&on_busy_host(95.0), |explanation| match &explanation.statement {
+        Statement::Change(change) => change.fsyncs,
+        _ => None,
+    });
+    let [FsyncCount { count, .. }] = beside_cpu.as_slice() else {
+        panic!("{beside_cpu:?}");
+    };
+    assert!(is_about(count.base, 2.0) && is_about(count.value, 1.0), "{count:?}");
 
     // A limit of processors is the cause of a wait for them.
     let mut limited = on_busy_host(38.0);

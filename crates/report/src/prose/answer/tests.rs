@@ -251,6 +251,7 @@ fn response_times_that_changed_head_the_answer_without_the_cpu_of_the_same_targe
     let speed = ThroughputChange {
         cases: vec![CaseFacts::default()],
         cause: Cause::Unexplained(WhyUnexplained::NoLargePart),
+        fsyncs: None,
         comparison_count: 1,
         differences: Vec::new(),
         is_sure: false,

@@ -6,8 +6,9 @@ use crate::prose::amount::AmountChange;
 use crate::prose::numbers::{both, figure, list_any, percent, times};
 use analysis::counted;
 use analysis::explain::statement::{
-    CaseFacts, Cause, Conflict, ConflictCount, Detail, EXPLAINS, LevelShift, Pair, PartOfTime,
-    PartShare, RetryCause, SHORT_SECONDS, StallReason, ThroughputChange, WHOLE_MAX, WhyUnexplained,
+    CaseFacts, Cause, Conflict, ConflictCount, Detail, EXPLAINS, FsyncCount, LevelShift, Pair,
+    PartOfTime, PartShare, RetryCause, SHORT_SECONDS, StallReason, ThroughputChange, WHOLE_MAX,
+    WhyUnexplained,
 };
 use analysis::explain::{ChangeCause, FindingKind};
 use analysis::figures::{ConcurrentChange, Stall};
@@ -98,7 +99,7 @@ pub(super) fn headline(change: &ThroughputChange) -> String {
             conflicts_instead(Conflict::Retries, retries.count, Some(&case.operation))
         }
         Cause::Part(changed) => match part_headline(changed, case) {
-            Some(headline) => headline,
+            Some(headline) => headline + &fsyncs_beside_cpu(change),
             None => in_brief(change.cause_in_brief()),
         },
         Cause::BothMissedWrites | Cause::LevelShift(_) | Cause::Unexplained(_) => {
@@ -119,7 +120,19 @@ pub(super) fn unexplained_headline(change: &ThroughputChange) -> String {
     let up_to = if change.cases.len() > 1 { "up to " } else { "" };
     let cpu = AmountChange::new(ratio, None);
     let per = shared_operation(change.cases.iter());
-    format!("{up_to}{} own CPU per {per}, and time without a known cause", cpu.text())
+    let fsyncs = fsyncs_beside_cpu(change);
+    format!("{up_to}{} own CPU per {per}{fsyncs}, and time without a known cause", cpu.text())
+}
+
+/// Returns `, one fsync per commit instead of 2` for a title with CPU, with the step if it has several.
+pub(super) fn fsyncs_beside_cpu(change: &ThroughputChange) -> String {
+    let Some(FsyncCount { metric, count }) = change.fsyncs else {
+        return String::new();
+    };
+    let leading = &change.cases[0];
+    let place =
+        if change.cases.len() > 1 { format!(" in {}", leading.place) } else { String::new() };
+    format!(", {}{place}", fsyncs_instead(metric, count))
 }
 
 /// Returns the change of CPU, or whether bytes changed with the time.

@@ -6,7 +6,7 @@ use super::wording::{Wording, interval_text, pace_of};
 use super::{cause, difference};
 use crate::prose::numbers::{both, figure, list, list_any, times};
 use analysis::counted;
-use analysis::explain::statement::{CaseFacts, Cause, FsyncCount, ThroughputChange};
+use analysis::explain::statement::{CaseFacts, Cause, ThroughputChange};
 use analysis::explain::{Finding, FindingKind};
 
 /// The maximum length of a statement in a sentence, in characters.
@@ -33,10 +33,10 @@ fn title(change: &ThroughputChange, about: &Finding) -> String {
     } else if change.cause.is_unexplained() {
         ("up to ", cause::unexplained_headline(change))
     } else {
-        ("up to ", cause::in_brief(change.cause_in_brief()))
+        let in_brief = cause::in_brief(change.cause_in_brief());
+        ("up to ", in_brief + &cause::fsyncs_beside_cpu(change))
     };
 
-    headline += &saved_fsyncs(change).unwrap_or_default();
     if matches!(change.cause, Cause::Unexplained(_))
         && let Some(setting) = difference::name_of_only(&change.differences)
     {
@@ -44,20 +44,6 @@ fn title(change: &ThroughputChange, about: &Finding) -> String {
     }
 
     format!("{who}: {up_to}{} {}: {headline}", pace_of(leading), title_place(change, about))
-}
-
-/// Counts the fsyncs of the first case that a setting adds or saves, where they are not the cause: `, one
-/// fsync per commit instead of 2`. On a busy host, waiting for them is often not shown to have changed.
-fn saved_fsyncs(change: &ThroughputChange) -> Option<String> {
-    if !matches!(change.cause.kind(), FindingKind::Cpu | FindingKind::Unexplained) {
-        return None;
-    }
-
-    let leading = &change.cases[0];
-    let FsyncCount { metric, count } = leading.fsyncs?;
-    let place =
-        if change.cases.len() > 1 { format!(" in {}", leading.place) } else { String::new() };
-    Some(format!(", {}{place}", cause::fsyncs_instead(metric, count)))
 }
 
 /// Returns the steps of a title: `in scan`, `in 3 of 12 comparisons (scan and point-query)`.

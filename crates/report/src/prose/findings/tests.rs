@@ -523,6 +523,7 @@ fn change(cause: Cause, cases: &[CaseFacts], differences: Vec<SharedDifference>)
     let change = ThroughputChange {
         cases: cases.to_vec(),
         cause,
+        fsyncs: None,
         comparison_count: 6,
         differences,
         is_sure: true,

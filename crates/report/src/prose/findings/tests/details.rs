@@ -22,6 +22,15 @@ fn part(part: FindingKind, detail: Option<Detail>) -> Cause {
     })
 }
 
+/// Adds fsyncs that a setting adds to a finding about CPU.
+fn with_fsyncs(mut finding: Finding) -> Finding {
+    let Statement::Change(change) = &mut finding.statement else {
+        panic!("{finding:?}");
+    };
+    change.fsyncs = Some(FsyncCount { metric: "fsyncs_per_commit", count: pair(1.09, 2.43) });
+    finding
+}
+
 /// Returns fsyncs that a busy host makes dear: after each, a thread waits for a processor.
 fn mostly_processor_wait() -> Cause {
     Cause::FsyncsPerCommit {
@@ -71,10 +80,6 @@ fn supported() -> Vec<Finding> {
 
     let cpu = || part(FindingKind::Cpu, Some(Detail::Server));
     let process_cpu = || part(FindingKind::Cpu, Some(Detail::WholeProcess));
-    let with_fsyncs = |case| {
-        let count = pair(1.09, 2.43);
-        CaseFacts { fsyncs: Some(FsyncCount { metric: "fsyncs_per_commit", count }), ..case }
-    };
     let with_own_cpu = CaseFacts { own_cpu_ratio: Some(1.5), ..slower("l.i0") };
     vec![
         changed(cpu(), with_function(19.4, Some("plan"))),
@@ -87,8 +92,8 @@ fn supported() -> Vec<Finding> {
         changed(part(FindingKind::Reads, None), with_plan(0)),
         changed(part(FindingKind::Reads, None), with_plan(2)),
         changed(Cause::Unexplained(WhyUnexplained::NotMeasured), with_own_cpu.clone()),
-        changed(Cause::Unexplained(WhyUnexplained::NotShown), with_fsyncs(with_own_cpu)),
-        changed(cpu(), with_fsyncs(slower("q100"))),
+        with_fsyncs(changed(Cause::Unexplained(WhyUnexplained::NotShown), with_own_cpu)),
+        with_fsyncs(changed(cpu(), slower("q100"))),
     ]
 }
 
@@ -199,6 +204,7 @@ fn of_responses() -> Vec<Finding> {
         let speed = ThroughputChange {
             cases: vec![case],
             cause,
+            fsyncs: None,
             comparison_count: 1,
             differences: Vec::new(),
             is_sure: false,
