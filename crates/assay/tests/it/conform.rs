@@ -106,13 +106,13 @@ fn the_adapters_in_rust_keep_their_promises() {
 
 /// WiredTiger's threads may wait for each other forever once an fsync has failed.
 #[test]
-fn a_sync_that_does_not_return_claims_no_success() {
+fn a_sync_that_hangs_after_a_refused_fsync_claims_no_success() {
     if !adapters_are_here_or_test_is_skipped() {
         return;
     }
 
     let place = Place::new();
-    let plant = "-DPLANT=table.sync = sync_that_returns_once";
+    let plant = "-DPLANT=table.sync = sync_that_hangs_after_failure";
     let source = "crates/conform/tests/faulty.c";
     let adapter = compiled(&place, source, "hangs", &[plant, "-w", "-llmdb"]);
     assert_eq!(outcome_of(&place, &adapter, "sync")["verdict"], "passed");
