@@ -36,9 +36,13 @@ fn has_same_values(some: &[Sample], others: &[Sample]) -> bool {
     let mut pairs = some.iter().zip(others);
     some.len() == others.len()
         && pairs.all(|(one, another)| {
-            let difference = (one.value - another.value).abs();
-            one.is_of_repeat_of(another) && difference <= ROUNDING_OF_SUMS * one.value.abs()
+            one.is_of_repeat_of(another) && is_same_sum(one.value, another.value)
         })
+}
+
+/// Returns whether two sums are of the same times, whatever the order in which they were added.
+pub(crate) fn is_same_sum(one: f64, another: f64) -> bool {
+    (one - another).abs() <= ROUNDING_OF_SUMS * one.abs()
 }
 
 #[cfg(test)]

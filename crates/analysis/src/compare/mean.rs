@@ -51,6 +51,19 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
+/// Returns the mean that tables show: the geometric mean, or the arithmetic mean if a value is not above
+/// zero. `None` without values.
+pub(super) fn shown_mean(values: &[f64]) -> Option<f64> {
+    if values.is_empty() {
+        return None;
+    }
+    if values.iter().any(|value| *value <= 0.0) {
+        return Some(mean(values));
+    }
+    let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    Some(mean(&logarithms).exp())
+}
+
 /// Returns the variance of a sample; zero with fewer than two values.
 pub(super) fn variance(values: &[f64]) -> f64 {
     if values.len() < 2 {

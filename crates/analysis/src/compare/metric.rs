@@ -22,7 +22,7 @@ pub const VERDICT_METRICS: [(&str, &str); 3] =
 pub const OWN_CPU: &str = "own_cpu_us_per_op";
 
 /// The CPU of all threads of the clients, per main operation.
-pub(super) const CLIENT_CPU: &str = "client_cpu_us_per_op";
+pub(crate) const CLIENT_CPU: &str = "client_cpu_us_per_op";
 
 /// The response times that are compared of steps whose schedule decides the throughput. Each is a family
 /// by itself.

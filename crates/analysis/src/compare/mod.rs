@@ -45,6 +45,7 @@ pub(crate) mod family;
 mod gate;
 mod groups;
 mod halves;
+mod in_tables;
 pub(crate) mod initial_tree;
 mod looks;
 mod matching;
@@ -64,6 +65,7 @@ mod shared_noise;
 mod shown;
 pub(crate) mod student;
 mod system_calls;
+mod tiny;
 mod trigamma;
 mod typical;
 mod verdict;
@@ -84,6 +86,7 @@ use power::PowerAnalysis;
 
 pub use anova::VarianceShare;
 pub use borrowed::NotBorrowed;
+pub(crate) use client_cpu::is_same_sum;
 pub use decision::{CHANGE_ADVISED_MAX, Decision, REPEATS_ADVISED_MAX};
 pub use designed::{
     Clarity, DesignedEffects, HalfNormal, InteractionEffect, MixedInteraction, designed_effects,
@@ -96,10 +99,12 @@ pub use gate::{
 };
 pub use groups::{BaseGroup, groups_by_base};
 pub use initial_tree::{InitialTree, TreeDifference};
+pub(crate) use metric::{
+    CLIENT_CPU, RESPONSE_TIMES, has_only_process_cpu, has_verdict, process_cpu,
+};
 pub use metric::{
     OWN_CPU, THROUGHPUT, VERDICT_METRICS, costs, is_device_column, metric_label, more_is_better,
 };
-pub(crate) use metric::{RESPONSE_TIMES, has_only_process_cpu, has_verdict, process_cpu};
 pub use noise::{DetectableEffect, NoiseFloor, StepNoise, noise_floor};
 pub use overall::Overall;
 pub use plans::{ComparedPlans, PlanDifference};
@@ -110,6 +115,7 @@ pub use profile::{
 };
 pub use requirement::{Bound, GivenUnit, Requirement, RequirementResult, RequirementVerdict};
 pub use system_calls::{ComparedSystemCalls, SystemCallDifference};
+pub use tiny::NOTHING;
 pub use verdict::compare;
 pub use waits::{ComparedWaits, StateDifference};
 pub use why::{FamilyCount, IntervalParts, interval_parts};

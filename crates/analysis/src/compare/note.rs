@@ -59,6 +59,8 @@ pub(super) enum Note {
     Family {
         family: String,
         comparison_count: usize,
+        /// The number of them that tables have.
+        table_count: usize,
         shown: ShownChanges,
         /// The lowest and the highest level at which a part of the family was decided.
         level_min: f64,
@@ -148,12 +150,23 @@ impl fmt::Display for Note {
             // How sure the verdicts are.
             Self::OpenEnded => f.write_str(OPEN_ENDED),
             Self::TimeUp => f.write_str(TIME_UP),
-            Self::Family { family, comparison_count, shown, level_min, level_max, parts } => {
+            Self::Family {
+                family,
+                comparison_count,
+                table_count,
+                shown,
+                level_min,
+                level_max,
+                parts,
+            } => {
+                write!(f, "{} of {family}", counted(*comparison_count, "comparison"))?;
+                if table_count < comparison_count {
+                    write!(f, ", of which tables have {table_count}")?;
+                }
                 write!(
                     f,
-                    "{} of {family}: {shown}; the confidence of each interval is {}",
-                    counted(*comparison_count, "comparison"),
-                    confidence(*level_min, *level_max, *parts),
+                    ": {shown}; the confidence of each interval is {}",
+                    confidence(*level_min, *level_max, *parts)
                 )
             }
 

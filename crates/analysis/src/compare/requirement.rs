@@ -8,7 +8,7 @@ use record::CellKey;
 use serde::Serialize;
 
 use super::estimate::Estimate;
-use super::mean::Pair;
+use super::mean::{Pair, shown_mean};
 use super::reason::Reason;
 use super::samples::{Samples, Side, TargetStep, TimedSample};
 use super::{CompareOptions, Interval, Sample, family};
@@ -178,7 +178,7 @@ fn draft(
         cell: CellKey::new(target, variant, clients, 0),
         workload: place.workload.to_owned(),
         values: samples,
-        mean: mean_of(&figures),
+        mean: shown_mean(&figures),
         interval: None,
         verdict: match figures.len() {
             0 if invalid > 0 => RequirementVerdict::Invalid,
@@ -198,18 +198,6 @@ fn by_each(requirement: &Requirement, figures: &[f64]) -> RequirementVerdict {
         0 => RequirementVerdict::Missed,
         kept if kept == figures.len() => RequirementVerdict::Met,
         _ => RequirementVerdict::TooNoisy,
-    }
-}
-
-/// Returns the geometric mean of values, or the arithmetic mean if one of them is not above zero.
-fn mean_of(values: &[f64]) -> Option<f64> {
-    let count = values.len() as f64;
-    if values.is_empty() {
-        None
-    } else if values.iter().all(|value| *value > 0.0) {
-        Some((values.iter().map(|value| value.ln()).sum::<f64>() / count).exp())
-    } else {
-        Some(values.iter().sum::<f64>() / count)
     }
 }
 

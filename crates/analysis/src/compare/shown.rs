@@ -5,6 +5,7 @@ use std::fmt;
 use words::{fixed, listed};
 
 use super::ComparedStep;
+use super::in_tables::InTables;
 use super::metric::{has_verdict, note_label};
 use super::typical::TurnMetric;
 use crate::order::sort_largest_first;
@@ -22,7 +23,9 @@ const SIZES_PER_LOGARITHM: f64 = 1000.0;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ShownChanges {
     count: usize,
-    /// Those of metrics without a table of verdicts, whose readers could not find them.
+    /// The number of them that tables show.
+    table_count: usize,
+    /// Those of them of metrics without a table of verdicts, whose readers could not find them.
     named: Vec<NamedChange>,
 }
 
@@ -38,10 +41,13 @@ struct NamedChange {
 
 impl ShownChanges {
     /// Returns the changes that some comparisons show.
-    pub(super) fn among<'r>(rows: impl Iterator<Item = &'r ComparedStep>) -> Self {
+    pub(super) fn among(rows: &[&ComparedStep], in_tables: &InTables<'_>) -> Self {
         let mut changes = Self::default();
-        for row in rows.filter(|row| row.verdict.is_change()) {
-            changes.add(row);
+        for row in rows {
+            changes.count += usize::from(row.verdict.is_change());
+            if in_tables.show_change(row) {
+                changes.add_shown(row);
+            }
         }
         changes
     }
@@ -51,6 +57,7 @@ impl ShownChanges {
         let mut all = Self::default();
         for part in parts {
             all.count += part.count;
+            all.table_count += part.table_count;
             all.named.extend(part.named.iter().cloned());
         }
         all
@@ -61,9 +68,9 @@ impl ShownChanges {
         self.count
     }
 
-    /// Counts a comparison that shows a change.
-    fn add(&mut self, row: &ComparedStep) {
-        self.count += 1;
+    /// Counts a change that tables show.
+    fn add_shown(&mut self, row: &ComparedStep) {
+        self.table_count += 1;
         let has_table = has_verdict(&row.metric) || TurnMetric::named(&row.metric).is_some();
         if let Some(ratio) = row.ratio.filter(|_| !has_table) {
             let decimals = if ratio < SMALL_RATIO { 3 } else { 2 };
@@ -83,9 +90,15 @@ impl ShownChanges {
 impl fmt::Display for ShownChanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.count {
-            0 => f.write_str("none shows a change")?,
+            0 => return f.write_str("none shows a change"),
             1 => f.write_str("1 shows a change")?,
             count => write!(f, "{count} show a change")?,
+        }
+        if self.table_count == 0 {
+            return f.write_str(", which no table shows");
+        }
+        if self.table_count < self.count {
+            write!(f, ", of which tables show {}", self.table_count)?;
         }
         if self.named.is_empty() {
             return Ok(());
@@ -103,20 +116,48 @@ mod tests {
     use record::CellKey;
 
     use super::*;
-    use crate::compare::THROUGHPUT;
+    use crate::compare::{CompareOptions, Sample, THROUGHPUT, Verdict};
 
-    fn shown(rows: &[(&str, f64)]) -> String {
-        let mut changes = ShownChanges::default();
-        for (metric, ratio) in rows {
-            changes.add(&ComparedStep {
-                cell: CellKey::new("pg.b", None, 8, 0),
-                step: "scan".to_owned(),
-                metric: (*metric).to_owned(),
-                ratio: Some(*ratio),
-                ..ComparedStep::default()
-            });
+    fn row(metric: &str, ratio: f64) -> ComparedStep {
+        ComparedStep {
+            cell: CellKey::new("pg.b", None, 8, 0),
+            step: "scan".to_owned(),
+            metric: metric.to_owned(),
+            ratio: Some(ratio),
+            verdict: Verdict::Slower,
+            ..ComparedStep::default()
         }
-        changes.to_string()
+    }
+
+    fn shown_of(rows: &[ComparedStep], options: &CompareOptions) -> String {
+        let rows: Vec<&ComparedStep> = rows.iter().collect();
+        ShownChanges::among(&rows, &InTables::of(&rows, options)).to_string()
+    }
+
+    fn shown(changes: &[(&str, f64)]) -> String {
+        let rows: Vec<ComparedStep> =
+            changes.iter().map(|(metric, ratio)| row(metric, *ratio)).collect();
+        shown_of(&rows, &CompareOptions::default())
+    }
+
+    #[test]
+    fn changes_that_no_table_shows_are_counted_and_not_named() {
+        let elsewhere = ComparedStep { step: "point".to_owned(), ..row("rpq", 7.0) };
+        let of_scan =
+            CompareOptions { steps: vec!["scan".to_owned()], ..CompareOptions::default() };
+        assert_eq!(
+            shown_of(&[elsewhere.clone(), row("rpq", 1.3)], &of_scan),
+            "2 show a change, of which tables show 1 (rpq 1.30x in scan of pg.b c8)"
+        );
+        assert_eq!(shown_of(&[elsewhere], &of_scan), "1 shows a change, which no table shows");
+
+        let sample = Sample { run: 0, repeat: 1, value: 0.0001 };
+        let (values, base_values) = (vec![sample], vec![sample]);
+        let tiny = ComparedStep { values, base_values, ..row("fsyncs_per_commit", 5.0) };
+        assert_eq!(
+            shown_of(&[tiny, row("rpq", 1.3)], &CompareOptions::default()),
+            "2 show a change, of which tables show 1 (rpq 1.30x in scan of pg.b c8)"
+        );
     }
 
     #[test]

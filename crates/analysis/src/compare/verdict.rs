@@ -8,9 +8,8 @@ use super::client_cpu::share_verdict_of_own_cpu;
 use super::concerned::SomeComparisons;
 use super::draft::{TargetPair, UndecidedRow, draft};
 use super::family::FamilyParts;
-use super::metric::{
-    THROUGHPUT, families, family_of, has_verdict, is_device_column, is_shown_if_changed, part_of,
-};
+use super::in_tables::InTables;
+use super::metric::{THROUGHPUT, families, family_of, has_verdict, part_of};
 use super::note::{Note, REPEATS_ADVISED};
 use super::overall::overall;
 use super::plans::compare_plans;
@@ -41,8 +40,9 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let has_hidden_drift = drafts.iter().any(|draft| draft.has_hidden_drift);
     let mut rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
     share_verdict_of_own_cpu(&mut rows);
+    let in_tables = InTables::of(&rows.iter().collect::<Vec<_>>(), options);
     for decision in &mut decisions {
-        decision.recount(&rows);
+        decision.recount(&rows, &in_tables);
     }
 
     let mut waits = compare_waits(&samples.index, &rows, &options.base, options.error_rate);
@@ -66,9 +66,11 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     if !rows.is_empty() && rows.iter().all(|row| row.base_values.is_empty()) {
         notes.push(Note::NoBase { base: options.base.clone() });
     }
-    notes.extend(notes_on_repeats(&rows.iter().collect::<Vec<_>>(), has_hidden_drift));
+    let rows_in_tables: Vec<&ComparedStep> =
+        rows.iter().filter(|row| in_tables.have(row)).collect();
+    notes.extend(notes_on_repeats(&rows_in_tables, has_hidden_drift));
     notes.extend(note_on_layout(&rows, &options.base));
-    notes.extend(family_notes(decisions, &rows, options));
+    notes.extend(decisions.into_iter().filter_map(FamilyDecision::note));
     notes.extend(databases::notes(&figures.begun));
 
     Compared {
@@ -121,20 +123,6 @@ fn decide_all(drafts: &mut [UndecidedRow], options: &CompareOptions) -> Vec<Fami
     decisions
 }
 
-/// Returns the notes on the comparisons of each family that tables have.
-fn family_notes(
-    decisions: Vec<FamilyDecision>,
-    rows: &[ComparedStep],
-    options: &CompareOptions,
-) -> Vec<Note> {
-    let mut notes = Vec::new();
-    for mut decision in decisions {
-        decision.leave_out_hidden(rows, options);
-        notes.extend(decision.note());
-    }
-    notes
-}
-
 /// The comparisons of a family, of one target or of all, and those of them that are shown.
 pub(super) struct FamilyDecision {
     family: String,
@@ -148,6 +136,8 @@ struct DecidedPart {
     /// The name by [`part_of`].
     name: String,
     comparison_count: usize,
+    /// The number of them that tables have.
+    table_count: usize,
     level: f64,
     shown: ShownChanges,
 }
@@ -172,32 +162,32 @@ impl FamilyDecision {
         let Some(first) = members.first().filter(|_| !p_values.is_empty()) else {
             return;
         };
-        self.parts.push(DecidedPart {
+        let mut part = DecidedPart {
             target: first.row.cell.target.clone(),
             name: part_of(&first.row.metric).to_owned(),
             comparison_count: p_values.len(),
+            table_count: 0,
             level,
-            shown: ShownChanges::among(members.iter().map(|draft| &draft.row)),
-        });
+            shown: ShownChanges::default(),
+        };
+        let rows: Vec<&ComparedStep> = members.iter().map(|draft| &draft.row).collect();
+        part.count(&rows, &InTables::of(&rows, options));
+        self.parts.push(part);
     }
 
-    /// Counts the changes that are shown anew, for verdicts that have changed since.
-    fn recount(&mut self, rows: &[ComparedStep]) {
+    /// Counts anew, for verdicts that have changed since, and for tables of all targets and metrics.
+    fn recount(&mut self, rows: &[ComparedStep], in_tables: &InTables<'_>) {
         for part in &mut self.parts {
-            let of_part = rows.iter().filter(|row| part.has(row));
-            part.shown = ShownChanges::among(of_part);
+            let of_part: Vec<&ComparedStep> = rows.iter().filter(|row| part.has(row)).collect();
+            part.count(&of_part, in_tables);
         }
     }
 
-    /// Leaves out comparisons that no table has.
-    fn leave_out_hidden(&mut self, rows: &[ComparedStep], options: &CompareOptions) {
-        self.parts.retain(|part| {
-            let mut of_all_targets = rows.iter().filter(|row| part_of(&row.metric) == part.name);
-            !is_shown_if_changed(&part.name)
-                || of_all_targets.any(|row| {
-                    row.verdict.is_change() || options.shown_metrics.contains(&row.metric)
-                })
-        });
+    /// Leaves out metrics that no table has.
+    fn leave_out_hidden(&mut self) {
+        let in_tables = self.parts.iter().filter(|part| part.table_count > 0);
+        let names: Vec<String> = in_tables.map(|part| part.name.clone()).collect();
+        self.parts.retain(|part| names.contains(&part.name));
     }
 
     /// Returns the number of comparisons with an interval.
@@ -223,16 +213,19 @@ impl FamilyDecision {
         counts.max().unwrap_or(0)
     }
 
-    /// Returns the note on the family; `None` without comparisons.
-    pub fn note(&self) -> Option<Note> {
-        let levels = || self.parts.iter().map(|part| part.level);
+    /// Returns the note on the family; `None` if tables have no comparison of it.
+    pub fn note(mut self) -> Option<Note> {
+        self.leave_out_hidden();
         if self.parts.is_empty() {
             return None;
         }
 
+        let levels = || self.parts.iter().map(|part| part.level);
+
         Some(Note::Family {
             family: self.family.clone(),
             comparison_count: self.comparison_count(),
+            table_count: self.parts.iter().map(|part| part.table_count).sum(),
             shown: ShownChanges::of_all(self.parts.iter().map(|part| &part.shown)),
             level_min: levels().fold(f64::INFINITY, f64::min),
             level_max: levels().fold(0.0, f64::max),
@@ -248,6 +241,13 @@ impl DecidedPart {
     /// Returns whether a comparison of targets is one of these.
     fn has(&self, row: &ComparedStep) -> bool {
         row.cell.target == self.target && part_of(&row.metric) == self.name
+    }
+
+    /// Counts the comparisons that tables have, and the changes.
+    fn count(&mut self, rows: &[&ComparedStep], in_tables: &InTables<'_>) {
+        let with_interval = rows.iter().filter(|row| row.p_value.is_some());
+        self.table_count = with_interval.filter(|row| in_tables.have(row)).count();
+        self.shown = ShownChanges::among(rows, in_tables);
     }
 }
 
@@ -376,32 +376,26 @@ fn repeats_needed(row: &ComparedStep, effect: f64) -> Option<u32> {
     Some(needed.max(measured + 1).min(REPEATS_CAP))
 }
 
-/// Returns notes on the number and the order of repeats.
+/// Returns notes on the number and the order of repeats of the comparisons that tables have.
 pub(super) fn notes_on_repeats(rows: &[&ComparedStep], has_hidden_drift: bool) -> Vec<Note> {
     let mut notes = Vec::new();
-    // Tables show a column of disks only if it changed.
-    let is_of_single_run =
-        |row: &&ComparedStep| row.verdict == Verdict::Single && !is_device_column(&row.metric);
-    if rows.iter().any(is_of_single_run) {
+    if rows.iter().any(|row| row.verdict == Verdict::Single) {
         notes.push(Note::SingleRun);
     }
 
     let mut estimated = rows.to_vec();
     estimated.retain(|row| row.p_value.is_some());
 
-    let mut shown = estimated.clone();
-    shown.retain(|row| row.verdict.is_change() || !is_device_column(&row.metric));
-
-    let mut not_in_turns = shown.clone();
+    let mut not_in_turns = estimated.clone();
     not_in_turns.retain(|row| row.pairing == Pairing::Independent);
     if !not_in_turns.is_empty() {
         notes.push(Note::NotInTurns {
             has_several_machines: not_in_turns.iter().any(|row| row.machines.count > 1),
-            comparisons: SomeComparisons::among(&not_in_turns, &shown),
+            comparisons: SomeComparisons::among(&not_in_turns, &estimated),
         });
     }
 
-    let mut with_few = shown.clone();
+    let mut with_few = estimated.clone();
     with_few.retain(|row| (row.repeats() as usize) < REPEATS_ADVISED);
     // The note names the first.
     with_few.sort_by_key(|row| row.repeats());
@@ -409,7 +403,7 @@ pub(super) fn notes_on_repeats(rows: &[&ComparedStep], has_hidden_drift: bool) -
         notes.push(Note::FewRepeats {
             fewest: first.repeats(),
             most: last.repeats(),
-            comparisons: SomeComparisons::among(&with_few, &shown),
+            comparisons: SomeComparisons::among(&with_few, &estimated),
         });
     }
 
@@ -485,23 +479,4 @@ pub(super) fn unfinished(figures: &Figures) -> Option<String> {
         "the comparison is not finished: cells are missing ({}), and verdicts can change once they are measured",
         parts.join(", ")
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_device_column_without_an_interval_is_no_remark_since_no_table_shows_it() {
-        let notes = |metric: &str| {
-            let row = ComparedStep {
-                metric: metric.to_owned(),
-                verdict: Verdict::Single,
-                ..ComparedStep::default()
-            };
-            notes_on_repeats(&[&row], false)
-        };
-        assert_eq!(notes("rareqsz"), []);
-        assert_eq!(notes(THROUGHPUT), [Note::SingleRun]);
-    }
 }

@@ -5,7 +5,7 @@ use words::{Engine, EngineInterface};
 use super::case::{BACKGROUND_CPU, Case, INDEX_GB, Pair};
 use super::finding::Evidence;
 use super::thresholds::{READ_KB_PER_OP_MIN, SMALL_PART, STATES_SHOWN};
-use crate::compare::OWN_CPU;
+use crate::compare::{CLIENT_CPU, OWN_CPU, is_same_sum};
 use crate::figures::average::mean;
 
 /// The name of the mean size of the devices' reads.
@@ -127,8 +127,19 @@ impl Case<'_> {
             "cspq" => Some("cs/o"),
             "rpq" => Some("r/o"),
             CPU_OF_CLIENTS if self.own_cpu_is_of_clients() => Some(OWN_CPU),
+            CPU_OF_CLIENTS if self.all_clients_do_the_main_operation() => Some(CLIENT_CPU),
             _ => None,
         }
+    }
+
+    /// Returns whether the CPU of the main operation's clients is that of all clients, as in steps of one
+    /// kind of operation.
+    fn all_clients_do_the_main_operation(&self) -> bool {
+        let mut rows = self.base.rows.iter().chain(&self.side.rows);
+        rows.all(|row| {
+            let sums = row.metric(CPU_OF_CLIENTS).zip(row.metric(CLIENT_CPU));
+            sums.is_some_and(|(of_main, of_all)| is_same_sum(of_main, of_all))
+        })
     }
 
     /// Returns whether own CPU repeats the clients' CPU, as where a library works on their threads.

@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 use super::TargetAnswer;
-use super::thresholds::NOTHING;
-use crate::compare::{Compared, ComparedStep, OWN_CPU, Sample};
+use crate::compare::{Compared, ComparedStep, OWN_CPU};
 
 /// The costs that an answer names before [`WORK_OF_PROCESSORS`], the one first that says most about an
 /// engine: what it waits for, then what it moves, then the form of its requests.
@@ -58,7 +57,7 @@ pub(super) fn without_change(compared: &Compared, targets: &[TargetAnswer]) -> V
     let targets: Vec<&str> = unchanged.map(|target| target.target.as_str()).collect();
 
     let mut rows: Vec<&ComparedStep> = compared.rows.iter().filter(|row| is_shown(row)).collect();
-    rows.retain(|row| !is_tiny(row));
+    rows.retain(|row| !row.is_tiny());
     rows.retain(|row| {
         let is_of_processors = WORK_OF_PROCESSORS.contains(&row.metric.as_str());
         !is_of_processors || !own_cpu_is_shown(compared, row)
@@ -91,12 +90,6 @@ fn is_shown(row: &ComparedStep) -> bool {
     row.verdict.is_change() && p_value <= SHARE_OF_LEVEL * level
 }
 
-/// Returns whether both figures are too small to matter, whatever their ratio.
-fn is_tiny(row: &ComparedStep) -> bool {
-    let is_nothing = |values: &[Sample]| values.iter().all(|sample| sample.value < NOTHING);
-    is_nothing(&row.values) && is_nothing(&row.base_values)
-}
-
 /// Returns whether own CPU is shown to differ where another cost does.
 fn own_cpu_is_shown(compared: &Compared, row: &ComparedStep) -> bool {
     let mut others = compared.rows.iter().filter(|other| other.metric == OWN_CPU);
@@ -108,7 +101,7 @@ mod tests {
     use record::CellKey;
 
     use super::*;
-    use crate::compare::Verdict;
+    use crate::compare::{Sample, Verdict};
     use crate::explain::Change;
 
     fn row(metric: &str, target: &str, step: &str, ratio: f64, p_value: f64) -> ComparedStep {

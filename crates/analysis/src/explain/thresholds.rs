@@ -1,6 +1,7 @@
 //! The thresholds of the rules. Each is stated in `docs/findings.md`.
 
 use crate::compare::ComparedStep;
+pub use crate::compare::NOTHING;
 
 /// Figures within this share of each other count as unchanged: background work changes them by as
 /// much.
@@ -154,9 +155,6 @@ pub const UNFAIR_PCT: f64 = 25.0;
 
 /// The same in seconds, since one slow commit is a large share of a short step.
 pub(super) const UNFAIR_SECONDS: f64 = 5.0;
-
-/// Figures that are below this for both targets round to zero in tables and are not shown.
-pub const NOTHING: f64 = 0.0005;
 
 /// Exact work is the same only if its cells would show a change of this share.
 pub(super) const WORK_SAME: f64 = 0.01;

@@ -309,4 +309,10 @@ fn a_figure_that_is_compared_is_noise_by_its_verdict_and_another_by_its_own_inte
     // All of own CPU is that of the clients.
     let of_clients = ["op_client_cpu_us", "own_cpu_us_per_op"];
     assert_eq!(is_noise("client CPU", &of_clients, &[]), Some(false));
+
+    // All clients do the main operation.
+    let with_server = ["op_client_cpu_us", "op_server_cpu_us", "client_cpu_us_per_op"];
+    assert_eq!(is_noise("client CPU", &with_server, &["client_cpu_us_per_op"]), Some(false));
+    let of_main_alone = ["op_client_cpu_us", "op_server_cpu_us"];
+    assert_eq!(is_noise("client CPU", &of_main_alone, &["client_cpu_us_per_op"]), Some(true));
 }

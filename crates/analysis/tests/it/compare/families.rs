@@ -1,7 +1,7 @@
 //! Which comparisons are decided together.
 
 use analysis::compare::{CompareOptions, Verdict, compare, costs};
-use analysis::figures::Figures;
+use analysis::figures::{Figures, Row};
 
 use super::machine::BASE;
 use super::simulated::options;
@@ -83,4 +83,54 @@ fn device_columns_are_counted_only_where_a_table_has_them() {
     };
     assert!(!is_counted(&[]));
     assert!(is_counted(&["rareqsz"]));
+}
+
+/// Five repeats, in which a metric changed by a factor of about e.
+const CHANGED: [f64; 5] = [1.0, 1.02, 0.98, 1.01, 0.99];
+
+#[test]
+fn a_note_says_how_many_of_the_comparisons_and_changes_tables_have() {
+    let mut figures = with_costs(&[("rareqsz", CHANGED), ("util%", NOISE), ("cs/o", NOISE)]);
+    for row in with_costs(&[("cs/o", CHANGED)]).rows {
+        figures.rows.push(Row { step: "point".to_owned(), ..row });
+    }
+
+    let notes_of_steps = |steps: &[&str]| {
+        let metrics = ["rareqsz", "util%", "cs/o"].map(str::to_owned).to_vec();
+        let steps = steps.iter().map(|step| (*step).to_owned()).collect();
+        compare(&figures, &CompareOptions { metrics, steps, ..options() }).notes
+    };
+    let has_note = |notes: &[String], text: &str| notes.iter().any(|note| note.starts_with(text));
+
+    let of_all = notes_of_steps(&[]);
+    let device =
+        "2 comparisons of device columns, of which tables have 1: 1 shows a change (rareqsz ";
+    assert!(has_note(&of_all, device), "{of_all:?}");
+    assert!(has_note(&of_all, "2 comparisons of costs: 1 shows a change (cs/o "), "{of_all:?}");
+
+    let of_scan = notes_of_steps(&["scan"]);
+    let of_costs =
+        "2 comparisons of costs, of which tables have 1: 1 shows a change, which no table shows;";
+    assert!(has_note(&of_scan, of_costs), "{of_scan:?}");
+    assert!(has_note(&of_scan, device), "{of_scan:?}");
+
+    let of_point = notes_of_steps(&["point"]);
+    assert!(!of_point.iter().any(|note| note.contains("device columns")), "{of_point:?}");
+}
+
+#[test]
+fn a_note_on_repeats_names_comparisons_that_tables_have() {
+    let mut figures = with_costs(&[("rareqsz", NOISE)]);
+    for row in figures.rows.iter_mut().filter(|row| row.cell.repeat > 3) {
+        row.metrics.remove("rareqsz");
+    }
+
+    let is_noted = |asked: &[&str]| {
+        let shown_metrics = asked.iter().map(|metric| (*metric).to_owned()).collect();
+        let metrics = vec!["rareqsz".to_owned()];
+        let options = CompareOptions { metrics, shown_metrics, ..options() };
+        notes(&compare(&figures, &options), "with 3 repeats (rareqsz in scan), ")
+    };
+    assert!(!is_noted(&[]));
+    assert!(is_noted(&["rareqsz"]));
 }

@@ -8,7 +8,6 @@ use words::Metric;
 
 use super::board::{Board, RepeatedLine};
 use super::relative::tone;
-use crate::model::comparison::mean_of;
 use crate::model::matrix::{MeasuredSteps, StepHead};
 use crate::model::metric::decimals;
 use crate::model::number::{fixed, ratio_text};
@@ -251,7 +250,7 @@ impl CostRow<'_> {
                 cells.push(cell);
             } else {
                 cells.push(cell);
-                cells.push(row.map_or_else(Cell::default, |row| relative(row, mean)));
+                cells.push(row.map_or_else(Cell::default, relative));
             }
         }
         cells
@@ -259,14 +258,12 @@ impl CostRow<'_> {
 }
 
 /// Returns the ratio of a cost without its interval, to save space.
-fn relative(row: &ComparedStep, mean: Option<f64>) -> Cell {
+fn relative(row: &ComparedStep) -> Cell {
     let Some(ratio) = row.ratio else {
         return Cell::default();
     };
-    let base = mean_of(&row.base_values);
-    let matters = |value: Option<f64>| value.is_some_and(|value| value >= NOTHING);
     // Zeros are equal.
-    if row.verdict != Verdict::Equal && !matters(mean) && !matters(base) {
+    if row.verdict != Verdict::Equal && row.is_tiny() {
         return Cell::toned(TINY, Tone::Absent);
     }
     Cell::toned(ratio_text(ratio), tone(row))
@@ -289,11 +286,12 @@ mod tests {
         ] {
             let row = ComparedStep {
                 base_values: vec![Sample { run: 0, repeat: 1, value: base }],
+                values: vec![Sample { run: 0, repeat: 1, value }],
                 ratio: Some(ratio),
                 verdict,
                 ..ComparedStep::default()
             };
-            assert_eq!(relative(&row, Some(value)), expected);
+            assert_eq!(relative(&row), expected);
         }
     }
 
