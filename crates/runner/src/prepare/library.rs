@@ -229,7 +229,7 @@ impl Ended {
 struct Limits {
     /// The time until its next line.
     answer: Duration,
-    /// The time in which it neither uses a processor nor waits for a disk.
+    /// The time in which it neither uses a processor, nor waits for one or for a disk.
     idle: Duration,
     /// The resident memory, in bytes. The kernel's own limits would also count memory that is
     /// reserved and never used, such as the stacks of threads.
@@ -244,8 +244,8 @@ enum Exceeded {
     Memory(u64),
 }
 
-/// The longest time in which a library may neither use a processor nor wait for a disk. One that waits
-/// for itself, as one does whose thread could not get its memory, runs forever.
+/// The longest time in which a library may neither use a processor, nor wait for one or for a disk. One
+/// that waits for itself, as one does whose thread could not get its memory, runs forever.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The time between two looks at another process.
@@ -326,11 +326,13 @@ impl Watched {
 
     /// Looks at the process after another [`LOOK_INTERVAL`]. Returns a limit that it exceeds.
     fn look(&mut self) -> Option<Exceeded> {
-        const WAITING_FOR_DISK: char = 'D';
+        // It runs or could run, or it waits for a disk.
+        const AT_WORK: [char; 2] = ['R', 'D'];
 
         let cpu_ticks = probe::cpu_ticks(self.pid);
         let state = probe::state_and_parent(self.pid).map(|(state, _)| state);
-        let has_worked = cpu_ticks != self.cpu_ticks || state == Some(WAITING_FOR_DISK);
+        let is_at_work = state.is_some_and(|letter| AT_WORK.contains(&letter));
+        let has_worked = is_at_work || cpu_ticks != self.cpu_ticks;
 
         self.cpu_ticks = cpu_ticks;
         self.waited += LOOK_INTERVAL;
@@ -476,8 +478,9 @@ mod tests {
     fn a_process_that_uses_more_memory_than_it_may_is_killed() {
         let _turn = crate::starting::starting();
         let mut command = Command::new("sh");
-        // Doubles its text forever.
-        command.args(["-c", "text=0123456789; while :; do text=$text$text; done"]);
+        // Doubles its text until that is too large, and keeps it.
+        let doubling = "text=0123456789; while [ ${#text} -lt 70000000 ]; do text=$text$text; done";
+        command.args(["-c", &format!("{doubling}; while :; do :; done")]);
         let limits = Limits { memory_bytes: 64 << 20, ..UNLIMITED };
         let ended = run_process(command, b"", limits).unwrap();
         assert_eq!(ended.exceeded, Some(Exceeded::Memory(limits.memory_bytes)));
