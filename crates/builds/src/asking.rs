@@ -13,8 +13,9 @@ use crate::waiting::{now, wait};
 /// The time in which a program has to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The time in which the rest of an answer comes after the program has ended. A process that it left
-/// behind in a group of its own may hold the pipe forever.
-const REST_TIMEOUT: Duration = Duration::from_millis(500);
+/// behind in a group of its own may hold the pipe forever, and on a busy machine the thread that
+/// reads it may wait for a processor.
+const REST_TIMEOUT: Duration = Duration::from_secs(2);
 /// The most bytes of each pipe that are read.
 const BYTES_MAX: u64 = 64 << 10;
 

@@ -20,9 +20,10 @@ use crate::{CHECK_COMMAND, Task, Verdict, now};
 const LOOK: Duration = Duration::from_millis(5);
 /// The last bytes of a pipe that are kept: more than a verdict has.
 const KEPT_BYTES: usize = 1 << 20;
-/// The time in which the rest of a pipe comes after its process has ended. A process that the library
-/// has started, in a group of its own, may hold the pipe forever.
-const REST_TIMEOUT: Duration = Duration::from_secs(1);
+/// The time in which the rest of a pipe comes after its process has ended: on a busy machine, the
+/// thread that reads it may wait for a processor. A process that the library has started, in a group of
+/// its own, may hold the pipe forever.
+pub(crate) const REST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The end of a process.
 pub(crate) struct Ended {
@@ -150,7 +151,12 @@ pub(crate) struct PipeReader {
 impl PipeReader {
     /// Returns the last bytes of a pipe whose process has ended.
     fn finish(self) -> Vec<u8> {
-        let _ = self.reading.recv_timeout(REST_TIMEOUT);
+        self.finish_within(REST_TIMEOUT)
+    }
+
+    /// Returns them after this time at the latest.
+    fn finish_within(self, timeout: Duration) -> Vec<u8> {
+        let _ = self.reading.recv_timeout(timeout);
         std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -194,7 +200,7 @@ mod tests {
     #[test]
     fn of_a_flood_only_the_last_bytes_are_kept() {
         let flood = std::io::repeat(b'x').take(50 << 20).chain(&b"\nlast"[..]);
-        let kept = reader(Some(flood)).finish();
+        let kept = reader(Some(flood)).finish_within(Duration::from_secs(600));
         assert!(kept.len() <= 2 * KEPT_BYTES, "{}", kept.len());
         assert_eq!(last_line(&kept), "last");
     }
@@ -203,7 +209,7 @@ mod tests {
     fn a_pipe_that_somebody_holds_is_not_waited_for() {
         let (out, held) = std::io::pipe().unwrap();
         let pipe = reader(Some(out));
-        assert_eq!(pipe.finish(), b"");
+        assert_eq!(pipe.finish_within(Duration::from_millis(10)), b"");
         drop(held);
     }
 }

@@ -22,8 +22,6 @@ use crate::{Part, TIME_MAX, Task, Verdict, claims, print_verdict};
 const OPERATIONS_MAX: u64 = 400;
 /// The operations that a process computes at a time before it writes them: enough for most kills.
 const OPERATIONS_AHEAD: u64 = OPERATIONS_MAX + 100;
-/// The time in which the rest of the output comes after a process was killed.
-const REST_TIMEOUT: Duration = Duration::from_secs(1);
 /// The most bytes of a line of a process.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 /// The longest pause between the last of them and the signal.
@@ -105,7 +103,7 @@ fn kill_after(
     child::kill(&mut child)?;
 
     // More may have been acknowledged before the signal, or a write may have failed.
-    while let Ok(line) = lines.recv_timeout(REST_TIMEOUT) {
+    while let Ok(line) = lines.recv_timeout(child::REST_TIMEOUT) {
         match line {
             Line::Acknowledged(operation) => acknowledged = operation + 1,
             Line::Verdict(verdict) => return Ok(Written::Ended(verdict)),
