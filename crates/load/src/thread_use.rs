@@ -139,9 +139,14 @@ mod tests {
             send.send(own_tid()).unwrap();
             let _ = wait.recv();
         });
-        let meter = ThreadMeter::begin(tid.recv().unwrap()).unwrap();
+        let tid = tid.recv().unwrap();
+        let meter = ThreadMeter::begin(tid).unwrap();
         drop(go);
         thread.join().unwrap();
+        // The kernel tells those who wait for a thread before it removes the thread.
+        while std::path::Path::new(&format!("/proc/{tid}")).exists() {
+            std::thread::yield_now();
+        }
         assert_eq!(meter.end(), None);
     }
 

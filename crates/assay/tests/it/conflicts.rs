@@ -19,7 +19,7 @@ const PLAN: &str = "
     base = 'pg.base'
 
     [workload.transactions]
-    time = '500ms'
+    time = '1s'
     warmup = '100ms'
     attempts = 1000
     steps = ['load', 'change']

@@ -13,8 +13,8 @@ use words::{CellKind, WorkRole};
 use crate::bundle::work_is_repeated_elsewhere;
 use crate::foreign_server::Foreign;
 use crate::place::{
-    ASSAY, Ended, POSTGRES, Place, QUICK, SQLITE, any_below, entries, eventually, mysql,
-    with_children, workload,
+    ASSAY, Ended, LONGEST_S, POSTGRES, Place, QUICK, SQLITE, any_below, comes_about, entries,
+    eventually, mysql, with_children, workload,
 };
 use crate::show_json::Shown;
 use crate::{
@@ -399,10 +399,11 @@ fn interrupt_while_counting(engine: &str) {
     // More operations than any machine counts before the signal.
     let mut running = place.spawn_run(&(reads() + engine + &exact(2, 10_000_000)), &[]);
     let results = place.join("results");
-    eventually("the exact cell begins", || {
+    let has_begun = comes_about(LONGEST_S, || {
         running.must_run("the exact cell");
         any_below(&results, "x1")
     });
+    assert!(has_begun, "the exact cell did not begin within {LONGEST_S} s");
     let mut cell = place.only_run().join("cells");
     while !cell.ends_with("x1") {
         cell = entries(&cell).pop().unwrap();

@@ -34,7 +34,14 @@ fn a_killed_server_fails_its_step_alone(
     let mut running = place.spawn_run(&plan, &[&timeout[..], &filters].concat());
     place.wait_for_step(&mut running, "03-qr100");
 
+    // Assay may see that a connection is lost before a busy machine lets the server log why.
+    running.signal(Signal::STOP);
     send(victim(place.server(&base)), Signal::KILL);
+    let log = place.only_run().join(format!("cells/{base}/long/c1/r1/server.log"));
+    eventually("the server has logged its last words", || {
+        fs_err::read_to_string(&log).is_ok_and(|text| text.contains(last_words))
+    });
+    running.signal(Signal::CONT);
     let ended = running.wait().expect_code(1).expect_in_stderr(&[
         &format!("error: step `qr100` of `{base}` failed"),
         "the last lines of the log",

@@ -132,7 +132,8 @@ impl Foreign {
 
     fn plan_of(&self, url: &str) -> String {
         let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\", \"qr100\"]";
-        workload(2_000, 1_000, QUICK, steps) + &format!("[build.theirs]\nurl = \"{url}\"\n")
+        // In a second, each connection does something, however long it waits for a processor.
+        workload(2_000, 1_000, "1s", steps) + &format!("[build.theirs]\nurl = \"{url}\"\n")
     }
 
     fn tables(&self) -> Vec<String> {
@@ -506,7 +507,7 @@ fn a_killed_run_goes_on_with_its_password_and_drops_the_tables_that_it_made() {
     let place = Place::new();
 
     // Longer than the signal may be late; a resumed run begins the step again.
-    let plan = server.plan("right").replace(QUICK, "3s");
+    let plan = server.plan("right").replace("\"1s\"", "\"10s\"");
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "05-qr100");
     running.signal(Signal::KILL);

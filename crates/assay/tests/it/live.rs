@@ -15,7 +15,7 @@ use crate::show_json::Shown;
 use crate::{not_here, rocksdb_or_test_is_skipped};
 
 /// Where a run says that it answers.
-struct Watched {
+pub(crate) struct Watched {
     address: SocketAddr,
     /// The key is between the slashes.
     path: String,
@@ -23,7 +23,7 @@ struct Watched {
 
 impl Watched {
     /// Waits until a run says where it answers.
-    fn find(running: &mut Running) -> Self {
+    pub(crate) fn find(running: &mut Running) -> Self {
         let mut watched = None;
         eventually("it says where it listens", || {
             running.must_run("it said where it listens");
@@ -47,6 +47,11 @@ impl Watched {
 
     fn get(&self, page: &str) -> String {
         self.answered(page).unwrap()
+    }
+
+    /// Waits until a metric of the samples whose labels have `text` is larger than `least`.
+    pub(crate) fn wait_for_more(&self, name: &str, text: &str, least: f64) {
+        eventually(&format!("{name} of {text}"), || sum(&self.get("metrics"), name, text) > least);
     }
 }
 
@@ -72,47 +77,45 @@ fn ops(shown: &Shown, target: &str, step: &str, kind: &str) -> f64 {
 #[test]
 fn a_run_is_watched_from_its_first_step_to_its_last_whoever_else_is_connected() {
     let place = Place::new();
-    let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\", \"qp100\"]";
-    let plan = workload(2_000, 1_000, "3s", steps) + SQLITE;
+    // The first is long enough to be seen several times, and the last one is interrupted.
+    let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\", \"qp100\"]\nstep.\"qp100\".time = \"60s\"";
+    let plan = workload(2_000, 1_000, "6s", steps) + SQLITE;
     let mut running = place.spawn_run(&plan, &["--listen", "127.0.0.1:0"]);
     let watched = Watched::find(&mut running);
 
     // They ask for nothing, and more of them than are kept.
     let silent: Vec<_> = (0..40).map(|_| TcpStream::connect(watched.address).unwrap()).collect();
     assert!(watched.get("").contains("live.json"));
-    let is_seen = |name: &str, text: &str, least: f64| {
-        eventually(&format!("{name} of {text}"), || {
-            sum(&watched.get("metrics"), name, text) > least
-        });
-    };
-
-    is_seen("assay_operations_total", r#"step="l.i0""#, 0.0);
-    is_seen("assay_operations_total", r#"step="qr100",role="query""#, 0.0);
+    watched.wait_for_more("assay_operations_total", r#"step="l.i0""#, 0.0);
+    watched.wait_for_more("assay_operations_total", r#"step="qr100",role="query""#, 0.0);
     let metrics = watched.get("metrics");
     let queries = r#"step="qr100",role="query",kind="query""#;
     let before = sum(&metrics, "assay_operations_total", queries);
-    is_seen("assay_operations_total", queries, before);
-    is_seen("assay_service_time_seconds_bucket", queries, 0.0);
-    is_seen("assay_response_time_seconds_count", r#"step="qr100",role="insert""#, 0.0);
+    watched.wait_for_more("assay_operations_total", queries, before);
+    watched.wait_for_more("assay_service_time_seconds_bucket", queries, 0.0);
+    let inserts = r#"step="qr100",role="insert""#;
+    watched.wait_for_more("assay_response_time_seconds_count", inserts, 0.0);
     let told: Value = serde_json::from_str(&watched.get("live.json")).unwrap();
     assert_eq!(told["step"]["cell"]["target"], "lite.base");
-    is_seen("assay_operations_total", r#"step="qp100""#, 0.0);
+    watched.wait_for_more("assay_operations_total", r#"step="qp100""#, 0.0);
     let metrics = watched.get("metrics");
     drop(silent);
     running.must_run("it was stopped");
     let measured = sum(&metrics, "assay_operations_total", queries);
     let timed = sum(&metrics, "assay_service_time_seconds_count", queries);
     assert_eq!(measured, timed);
-    let ended = running.wait().expect_code(0);
-    let shown = Shown::read(&place, &place.join(ended.stdout.lines().last().unwrap()));
+    running.signal(Signal::INT);
+    running.wait().expect_code(130);
+    let shown = Shown::read(&place, &place.only_run());
     assert_eq!(ops(&shown, "lite.base", "qr100", "query"), measured);
 }
 
 #[test]
 fn between_cells_a_run_compares_what_it_has_measured_so_far() {
     let place = Place::new();
+    // More repeats than are waited for.
     let plan = format!(
-        "base = \"lite.base\"\nrepeats = 2\n{}{SQLITE}[config.sqlite.other]\n",
+        "base = \"lite.base\"\nrepeats = 10\n{}{SQLITE}[config.sqlite.other]\n",
         workload(2_000, 1_000, "2s", "steps = [\"l.i0\", \"l.x\", \"qr100\"]")
     );
 
@@ -134,7 +137,8 @@ fn between_cells_a_run_compares_what_it_has_measured_so_far() {
     assert_eq!(so_far["relative"][0]["cell"]["target"], "lite.other");
     assert!(so_far["cells"].as_array().unwrap().len() >= 2, "{so_far}");
 
-    let ended = running.wait().expect_code(0);
+    running.signal(Signal::INT);
+    let ended = running.wait().expect_code(130);
     let line = "so far, throughput relative to lite.base: lite.other ";
     ended.expect_in_stderr(&[line, "mean of 3 steps, 1 repeat; no verdict yet"]);
 }

@@ -347,10 +347,12 @@ impl Place {
 
     pub(crate) fn wait_for_step_in(&self, results: &Path, running: &mut Running, step: &str) {
         let partial = format!("{step}.partial");
-        eventually(&format!("step {step} begins"), || {
+        // Whatever comes before it takes its time on a busy machine, above all under callgrind.
+        let has_begun = comes_about(LONGEST_S, || {
             running.must_run(&format!("step {step}"));
             any_below(results, &partial) && self.is_under_load()
         });
+        assert!(has_begun, "step {step} did not begin within {LONGEST_S} s");
         // The load's threads are there: it begins within some milliseconds.
         std::thread::sleep(Duration::from_millis(200));
     }

@@ -34,10 +34,12 @@ fn each_cell_goes_on_from_the_tables_as_the_one_before_left_them() {
     let server = Foreign::start();
     let url = server.url("right");
     let postgres = Postgres::attach(&url).unwrap();
-    let mut session = postgres.connect().unwrap();
+    let mut creating = postgres.connect().unwrap();
     for sql in PREPARED {
-        session.query(sql).unwrap();
+        creating.query(sql).unwrap();
     }
+    // Each reading of counters would wait for its end.
+    drop(creating);
 
     let place = Place::new();
     let steps = r#"["points-covered-si", "oltp_insert", "oltp_point_select"]"#;
@@ -69,6 +71,7 @@ fn each_cell_goes_on_from_the_tables_as_the_one_before_left_them() {
         }
     }
 
+    let mut session = postgres.connect().unwrap();
     let rows = session.query_i64("select count(*) from sbtest1").unwrap();
     assert!(rows > Some(3000), "{rows:?}");
 

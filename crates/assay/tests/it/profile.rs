@@ -163,7 +163,7 @@ fn profiled_cells_are_not_compared_and_can_be_added_to_a_run() {
     let place = Place::new();
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]\n";
     // The step has some samples on a busy machine, too.
-    let plan = format!("{}{POSTGRES}", workload(2_000, 200, "300ms", steps));
+    let plan = format!("{}{POSTGRES}", workload(2_000, 200, "1s", steps));
     let ended = place.run(&plan, &[]).expect_code(0);
     let run = ended.run_directory();
     let resume = ["run", "--profile", "--resume", run.to_str().unwrap(), "--data", "data"];
@@ -220,7 +220,7 @@ fn profiler(place: &Place) -> Option<u32> {
 /// number.
 fn in_the_midst(place: &Place, data: &str) -> (Running, u32) {
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]\n";
-    let plan = workload(500, 100, "2s", steps) + NULL;
+    let plan = workload(500, 100, "3s", steps) + NULL;
     let mut running = place.spawn_run(&plan, &["--profile", "--data", data]);
     eventually("a profiler runs", || profiler(place).is_some());
     place.wait_for_step(&mut running, "03-qr100");

@@ -20,6 +20,7 @@ write-time = "200ms"
 error-limit = 1_000_000_000
 steps = ["load", "point-query", "point-query.fast", "scan", "twice", "delete"]
 step."point-query.fast".rate = 9_000_000
+step.delete.time = "1s"
 [workload.sysbench.test.twice]
 group = "write"
 [[workload.sysbench.test.twice.statement]]
@@ -57,7 +58,7 @@ fn missed_rates_and_missing_work_are_reported() {
     assert!(failures[1].starts_with("warm-up: "), "{failures:?}");
     assert_eq!(remarks(row("point-query"), "step::failures"), [""; 0]);
 
-    // A warm-up and a step of deletes at random leave next to nothing of so few rows.
+    // A warm-up and a second of deletes at random leave next to nothing of so few rows.
     assert_eq!(remarks(row("delete"), "step::nothing-to-delete").len(), 1);
     assert!(number(&row("delete")["metrics"]["rows/event"]) < 0.8);
 

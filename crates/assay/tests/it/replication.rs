@@ -149,9 +149,9 @@ pub(crate) fn run_with_a_stopped_replica(place: &Place, plan: &str, target: &str
     place.only_run()
 }
 
-/// Returns the longest response of an insert or a delete in a row, in milliseconds.
-fn longest_write_ms(row: &Value) -> f64 {
-    let longest = ["insert", "delete"].map(|it| number(&row["ops"][it]["response_us"]["max"]));
+/// Returns the longest time of this kind of an insert or a delete in a row, in milliseconds.
+fn longest_write_ms(row: &Value, time: &str) -> f64 {
+    let longest = ["insert", "delete"].map(|it| number(&row["ops"][it][time]["max"]));
     longest[0].max(longest[1]) / 1e3
 }
 
@@ -168,9 +168,10 @@ fn a_stopped_replica_lags_by_as_much_and_leaves_the_primary_alone() {
     let row = shown.row("pg.base", "l.i1");
     let lag_ms = number(&row["metrics"]["lag_ms_max"]);
 
-    // The resolution of the lag is 0.1 s.
-    assert!(lag_ms >= 4_800.0, "{row}");
-    assert!(longest_write_ms(row) < 4_000.0, "{row}");
+    // A heartbeat is written each 0.1 s, and later on a busy machine.
+    assert!(lag_ms >= 4_500.0, "{row}");
+    // A busy machine may miss the rate, so that writes begin late.
+    assert!(longest_write_ms(row, "service_us") < 4_000.0, "{row}");
     for metric in ["lag_bytes_max", "replica_cpu_us_per_op"] {
         assert!(number(&row["metrics"][metric]) > 0.0, "{row}");
     }
@@ -199,7 +200,7 @@ fn a_primary_that_waits_for_a_stopped_replica_shows_it_in_response_times() {
     let shown = Shown::read(&place, &run);
     shown.assert_all_valid();
     let row = shown.row("pg.base", "l.i1");
-    assert!(longest_write_ms(row) >= 4_500.0, "{row}");
+    assert!(longest_write_ms(row, "response_us") >= 4_500.0, "{row}");
 
     // The heartbeat does not wait.
     assert!(number(&row["metrics"]["lag_ms_max"]) >= 4_500.0, "{row}");
@@ -321,7 +322,7 @@ fn a_replica_goes_with_assay_and_a_lost_one_fails_the_step_which_is_resumed() {
     }
 
     let place = Place::new();
-    let mut running = place.spawn_run(&plan("time = '2s'", ""), &[]);
+    let mut running = place.spawn_run(&plan(&at_a_low_rate("6s"), ""), &[]);
     place.wait_for_step(&mut running, "03-l.i1");
     send(place.server("pg.base/replica_1"), Signal::KILL);
     running

@@ -5,6 +5,7 @@ use engine::{Session, SqlEngine};
 use rustix::process::Signal;
 
 use crate::place::{POSTGRES, Place, send, workload};
+use crate::replication::at_a_low_rate;
 use crate::show_json::{Shown, number};
 use crate::{other_postgres_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
 
@@ -14,7 +15,8 @@ const REPLICA: &str = "replicas = 1\nreplication = \"logical\"\nreads = \"replic
 fn plan(end: &str) -> String {
     let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"qr100\"]";
     let more = format!("partitions = 3\n{steps}\nstep.\"l.i1\".{end}");
-    workload(5_000, 1_000, "2s", &more) + POSTGRES + REPLICA
+    // Costs are the difference of two samples, and a busy machine may take one in two seconds.
+    workload(5_000, 1_000, "4s", &more) + POSTGRES + REPLICA
 }
 
 /// Runs the Insert Benchmark and sysbench on a build.
@@ -75,9 +77,11 @@ fn a_logical_replica_has_the_rows_and_indexes_of_its_primary_in_other_versions()
     }
 }
 
-/// Starts a run, and waits for a step that writes this many rows.
+/// Starts a run, and waits for a step that writes this many rows, a fourth of them each second at
+/// most.
 fn in_l_i1(place: &Place, rows: u32) -> crate::place::Running {
-    let mut running = place.spawn_run(&plan(&format!("rows = {rows}")), &[]);
+    let end = format!("rows = {rows}\nstep.\"l.i1\".rate = {}", rows / 4);
+    let mut running = place.spawn_run(&plan(&end), &[]);
     place.wait_for_step(&mut running, "03-l.i1");
     running
 }
@@ -98,8 +102,8 @@ fn a_row_that_was_changed_on_a_logical_replica_makes_the_step_invalid() {
 
     let place = Place::new();
 
-    // Else the row would be deleted before it is looked at.
-    let plan = plan("rows = 20_000").replace("partitions = 3", "delete-per-insert = false");
+    // Else the row would be deleted before it is looked at. The step outlasts the change.
+    let plan = plan(&at_a_low_rate("6s")).replace("partitions = 3", "delete-per-insert = false");
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "03-l.i1");
     let mut session = session_on_replica(&place);

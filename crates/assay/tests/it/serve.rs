@@ -74,7 +74,11 @@ fn runs_are_listed_compared_and_have_a_history() {
     let (first, second) = (measured(&place, 2), measured(&place, 2));
     let mut served = Served::start(&place);
 
-    let list = served.page_with("/", ">complete<");
+    let mut list = String::new();
+    eventually("both runs have been read", || {
+        list = served.page("/");
+        list.matches(">complete<").count() >= 2
+    });
     assert!(list.contains(&first) && list.contains(&second), "{list}");
     let filtered = served.page(&format!("/?q={second}+complete"));
 

@@ -126,9 +126,10 @@ fn hold_to_shapes(shown: &Shown, target: &str, executed: &[String]) {
     let mut transactions = (0, 0);
     for (test, queries, statements) in tests() {
         let row = shown.row(target, test);
-        let events = row["ops"]["event"]["count"].as_u64().unwrap();
-        assert!(events > 0, "{row}");
         let count = |key: &str| row["ops"]["event"][key].as_u64().unwrap();
+        let events = count("count");
+        // On a busy machine, both clients may begin after all that was due in so short a step.
+        assert!(events + count("skipped") > 0, "{row}");
         let tried = events + count("failed") + count("retried");
         let each: u32 = statements.iter().map(|statement| statement.1).sum();
         let is_transaction = queries == each + 2;

@@ -66,22 +66,23 @@ fn every_client_is_encrypted(start: impl FnOnce(&Place, &[&str]) -> Running) {
     let port = config.lines().rev().find_map(|line| line.strip_prefix("port = ")).unwrap();
     let socket = format!("postgresql://assay@/ib?host={directory}&port={port}");
     let mut session = Postgres::attach(&socket).unwrap().connect().unwrap();
-    let rows = session.query(
-        "select count(*), count(*) filter (where ssl) from pg_stat_activity join pg_stat_ssl using (pid) \
-         where backend_type = 'client backend' and client_addr is not null",
-    );
+
+    // Two clients, each with a connection that queries and one that inserts, and one that reads
+    // counters.
+    let [mut all, mut encrypted] = [0; 2];
+    let sql = "select count(*), count(*) filter (where ssl) from pg_stat_activity join pg_stat_ssl using (pid) \
+               where backend_type = 'client backend' and client_addr is not null";
+    eventually("all clients are connected", || {
+        let rows = session.query(sql).unwrap();
+        [all, encrypted] = [0, 1].map(|at| rows[0][at].clone().unwrap().parse::<u32>().unwrap());
+        all >= 5
+    });
 
     drop(session);
     running.signal(Signal::INT);
     running.wait();
     eventually("all processes have ended", || place.processes().is_empty());
     place.assert_no_process_is_left();
-    let rows = rows.unwrap();
-    let [all, encrypted] = [0, 1].map(|at| rows[0][at].clone().unwrap().parse::<u32>().unwrap());
-
-    // Two clients, each with a connection that queries and one that inserts, and one that reads
-    // counters.
-    assert!(all >= 5, "{all} clients");
     assert_eq!(encrypted, all);
 }
 

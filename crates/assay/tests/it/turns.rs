@@ -150,17 +150,19 @@ fn shown(place: &Place, run: &Path) -> Value {
 fn each_operation_belongs_to_a_turn_and_each_target_has_a_clock_of_its_own() {
     let place = Place::new();
     let plan = plan("clients = [2]\nplacement = \"shuffled\"", &format!("{SQLITE}{OTHER}"));
+    let plan = plan.replace("300ms", "1s");
     let run = place.run(&plan, &[]).expect_code(0).run_directory();
     check_turns(&run, 1, 2);
     check_blocks(&turns_of(&run, 1)["qr100"]);
 
-    // A step of 300 ms has 300 ms of its own time, however long the turns of the others took.
+    // A step of a second has a second of its own time, however long the turns of the others took. An
+    // operation that waits for a processor may end later.
     for row in shown(&place, &run)["rows"].as_array().unwrap() {
         assert_eq!(row["valid"], true, "{row}");
         if row["step"] == "qr100" {
             let seconds = row["seconds"].as_f64().unwrap();
-            assert!((0.3..0.6).contains(&seconds), "{seconds}");
-            // Of 20 ms each; on a busy machine they are longer.
+            assert!((1.0..1.9).contains(&seconds), "{seconds}");
+            // On a busy machine they are longer than 10 ms.
             assert!(row["turns"].as_u64().unwrap() > 2, "{row}");
         }
     }
@@ -173,9 +175,12 @@ fn a_rate_is_kept_in_a_target_s_own_time() {
     let run = place.run(&plan, &[]).expect_code(0).run_directory();
     for row in shown(&place, &run)["rows"].as_array().unwrap() {
         if row["step"] == "qr100" {
-            // 100 rows per second for one second of the target's own time.
-            let rows = row["ops"]["insert"]["rows"].as_u64().unwrap();
-            assert!((80..=120).contains(&rows), "{row}");
+            // 100 rows per second for one second of the target's own time, those included for which a
+            // busy machine had no time.
+            let inserts = &row["ops"]["insert"];
+            let [offered, done, rows] =
+                ["offered", "count", "rows"].map(|key| inserts[key].as_f64().unwrap());
+            assert!(done > 0.0 && (80.0..=120.0).contains(&(offered * rows / done)), "{row}");
         }
     }
 }

@@ -29,20 +29,23 @@ fn sleeping_sessions_are_seen(engine: &str, target: &str, sleep: &str, state: &s
         of_view["states"].as_array().unwrap().clone()
     };
 
+    // On a busy machine, they may wait for a processor more often.
     let waits = in_view("engine");
-    assert_eq!(waits[0]["name"], state, "{waits:?}");
+    let asleep = waits.iter().find(|wait| wait["name"] == state);
+    let asleep = asleep.unwrap_or_else(|| panic!("no `{state}` in {waits:?}"));
     let number = |wait: &Value, key: &str| wait[key].as_f64().unwrap();
-    let percent = number(&waits[0], "percent");
+    let percent = number(asleep, "percent");
 
     // Samples may find a session between two statements, on a busy machine often.
     assert!((20.0..=101.0).contains(&percent), "{waits:?}");
-    let us = number(&waits[0], "us_per_op");
+    let us = number(asleep, "us_per_op");
     assert!(us >= 0.5 * percent / 100.0 * 50_000.0, "{waits:?}");
 
     // The kernel sees the same threads wait.
     let waits = in_view("kernel");
-    assert!(waits[0]["name"].as_str().unwrap().starts_with("lock"), "{waits:?}");
-    assert!((20.0..=101.0).contains(&number(&waits[0], "percent")), "{waits:?}");
+    let locks = waits.iter().filter(|wait| wait["name"].as_str().unwrap().starts_with("lock"));
+    let locked_percent: f64 = locks.map(|wait| number(wait, "percent")).sum();
+    assert!((20.0..=101.0).contains(&locked_percent), "{waits:?}");
 
     // Threads that sleep until there is work are not at work.
     let background = in_view("background");

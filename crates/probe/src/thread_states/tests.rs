@@ -114,6 +114,10 @@ fn a_blocked_thread_of_this_process_is_waiting() {
     }
     drop(go);
     thread.join().unwrap();
+    // The kernel wakes who waits for a thread before it forgets the thread.
+    while std::path::Path::new(&format!("/proc/self/task/{client}")).exists() {
+        std::thread::yield_now();
+    }
     let before = states.counts()[0];
     states.sample();
     assert_eq!(states.counts()[0], before, "the thread has ended");

@@ -308,7 +308,9 @@ fn databases_are_listed_shown_verified_and_removed() {
 /// Kills a run once `is_time`, and asserts that the next run of the plan is as if nothing had
 /// happened.
 fn kill_and_run_again(place: &Place, targets: &str, is_time: impl Fn() -> bool) {
-    let mut running = place.spawn_run(&plan("true", targets), &[]);
+    // The database is the same, and the run has not ended when the signal comes.
+    let long = plan("true", targets).replace(QUICK, "60s");
+    let mut running = place.spawn_run(&long, &[]);
     eventually("the moment to kill assay", || {
         if !is_time() {
             running.must_run("the moment to kill it");

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{WRITE_RATE, builds, cell, counter, json, place_with_libraries, sequence, setting};
+use super::{builds, cell, counter, json, place_with_libraries, sequence, setting};
 use crate::place::Place;
 use crate::show_json::{Shown, number};
+
+const WRITE_RATE: &str = "write-rate = \"1MiB/s\"";
 
 /// A run of one sequence on each library, whose steps are all valid.
 struct RunOnEach {
@@ -97,7 +99,11 @@ fn values_are_merged_on_each_library() {
         "flush",
         "multireadrandom",
     ];
-    let more = format!("{WRITE_RATE}\nverify-share = 1.0\nread-keys = \"zipfian(0.99)\"");
+    // The merging client may begin late on a busy machine.
+    let more = format!(
+        "{WRITE_RATE}\nverify-share = 1.0\nread-keys = \"zipfian(0.99)\"\n\
+         step.readwhilemerging.time = \"500ms\""
+    );
     let Some(ran) = RunOnEach::of(&sequence(5_000, &steps, &more)) else {
         return;
     };
@@ -229,17 +235,22 @@ fn the_mixes_of_ycsb_run_on_each_library_and_are_checked() {
     let steps = [
         "fillseq", "flush", "ycsb_a", "ycsb_b", "ycsb_c", "ycsb_f", "ycsb_d", "ycsb_e", "fwdrange",
     ];
-    let Some(ran) = RunOnEach::of(&sequence(20_000, &steps, "verify-share = 1.0")) else {
+    let mixes = [
+        ("ycsb_a", "get", "put"),
+        ("ycsb_f", "get", "read_modify_write"),
+        ("ycsb_d", "get", "put"),
+        ("ycsb_e", "scan", "put"),
+    ];
+
+    // Some operations of each kind, on a busy machine too.
+    let times = mixes.map(|(step, ..)| format!("step.{step}.time = \"300ms\"\n")).concat();
+    let more = format!("verify-share = 1.0\n{times}");
+    let Some(ran) = RunOnEach::of(&sequence(20_000, &steps, &more)) else {
         return;
     };
 
     for target in ran.targets() {
-        for (step, read, write) in [
-            ("ycsb_a", "get", "put"),
-            ("ycsb_f", "get", "read_modify_write"),
-            ("ycsb_d", "get", "put"),
-            ("ycsb_e", "scan", "put"),
-        ] {
+        for (step, read, write) in mixes {
             let row = ran.shown.row(&target, step);
             for kind in [read, write] {
                 let operations = &row["ops"][kind];
