@@ -1,5 +1,7 @@
 //! Computes means with their errors.
 
+use super::Sample;
+
 /// A mean with what is known about its error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Mean {
@@ -51,8 +53,14 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Returns the mean that tables show: the geometric mean, or the arithmetic mean if a value is not above
-/// zero. `None` without values.
+/// Returns the mean of the values of some repeats that tables show: the geometric mean, whose ratios are
+/// the shown ratios, or the arithmetic mean if a value is not above zero. `None` without values.
+pub fn mean_of_samples(samples: &[Sample]) -> Option<f64> {
+    let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
+    shown_mean(&values)
+}
+
+/// Returns the mean that [`mean_of_samples`] is.
 pub(super) fn shown_mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() {
         return None;

@@ -99,6 +99,7 @@ pub use gate::{
 };
 pub use groups::{BaseGroup, groups_by_base};
 pub use initial_tree::{InitialTree, TreeDifference};
+pub use mean::mean_of_samples;
 pub(crate) use metric::{
     CLIENT_CPU, RESPONSE_TIMES, has_only_process_cpu, has_verdict, process_cpu,
 };

@@ -1,6 +1,6 @@
 //! Figures that are too small to matter.
 
-use super::mean::shown_mean;
+use super::mean::mean_of_samples;
 use super::{ComparedStep, Sample};
 
 /// Figures that are below this for both targets round to zero in tables and are not shown.
@@ -14,8 +14,7 @@ impl ComparedStep {
 }
 
 fn has_tiny_mean(samples: &[Sample]) -> bool {
-    let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
-    shown_mean(&values).is_some_and(|mean| mean < NOTHING)
+    mean_of_samples(samples).is_some_and(|mean| mean < NOTHING)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use analysis::{
-    compare::{ComparedStep, Sample, THROUGHPUT, Verdict},
+    compare::{ComparedStep, Sample, THROUGHPUT, Verdict, mean_of_samples},
     figures::{Row, UnfinishedCell},
 };
 use record::{CellKey, Run, Status};
@@ -13,7 +13,7 @@ use words::Metric;
 
 use super::sheet::{Form, Sheet, SheetLine, SheetValue, csv_text, fixed};
 use super::steps::of_runs;
-use crate::model::comparison::{Comparison, mean_of, pairing_name};
+use crate::model::comparison::{Comparison, pairing_name};
 use crate::model::matrix::StepHead;
 use crate::model::metric::unit_of;
 use crate::model::operations;
@@ -69,8 +69,8 @@ pub(super) fn line(context: LineContext<'_>, row: &ComparedStep) -> SheetLine {
 
     // The figures and the verdict on them.
     line.extend(fixed([
-        ("base_mean", SheetValue::number(mean_of(&row.base_values))),
-        ("target_mean", SheetValue::number(mean_of(&row.values))),
+        ("base_mean", SheetValue::number(mean_of_samples(&row.base_values))),
+        ("target_mean", SheetValue::number(mean_of_samples(&row.values))),
         ("ratio", SheetValue::number(row.ratio)),
         ("ratio_low", SheetValue::number(interval.map(|bounds| bounds.low))),
         ("ratio_high", SheetValue::number(interval.map(|bounds| bounds.high))),

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use analysis::{
     compare::{
         CompareOptions, Compared, ComparedStep, EFFECT, Effects, Pairing, Sample, THROUGHPUT,
-        compare, costs, designed_effects, effects, groups_by_base,
+        compare, costs, designed_effects, effects, groups_by_base, mean_of_samples,
     },
     compat::{VariantSides, by_variant},
     explain::{Finding, explain},
@@ -312,7 +312,7 @@ pub(crate) fn pairing_name(pairing: Pairing) -> &'static str {
 /// Returns the ratio of each repeat to the base: to the base's value in the same repeat for pairs,
 /// otherwise to the geometric mean of the base. Empty without repeats.
 pub(crate) fn repeat_ratios(row: &ComparedStep) -> Vec<f64> {
-    let base_mean = mean_of(&row.base_values);
+    let base_mean = mean_of_samples(&row.base_values);
     let base_of = |sample: &Sample| match row.pairing {
         Pairing::Single => None,
         Pairing::Independent => base_mean,
@@ -326,23 +326,6 @@ pub(crate) fn repeat_ratios(row: &ComparedStep) -> Vec<f64> {
 
     let ratios = row.values.iter().filter_map(|sample| Some(sample.value / base_of(sample)?));
     ratios.filter(|ratio| ratio.is_finite()).collect()
-}
-
-/// Returns the geometric mean, whose ratios are the shown ratios, or the arithmetic mean if a value
-/// is zero.
-pub(crate) fn mean_of(samples: &[Sample]) -> Option<f64> {
-    if samples.is_empty() {
-        return None;
-    }
-
-    let values = || samples.iter().map(|sample| sample.value);
-    let count = samples.len() as f64;
-    let mean = if values().all(|value| value > 0.0) {
-        (values().map(f64::ln).sum::<f64>() / count).exp()
-    } else {
-        values().sum::<f64>() / count
-    };
-    Some(mean)
 }
 
 #[cfg(test)]

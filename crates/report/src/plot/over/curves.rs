@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{compare::Sample, distinct, figures::Row};
+use analysis::{
+    compare::{Sample, mean_of_samples},
+    distinct,
+    figures::Row,
+};
 
-use crate::model::comparison::mean_of;
 use crate::model::matrix::Keys;
 use crate::model::worth::comparable;
 use crate::plot::chart::{Curve, Point};
@@ -111,7 +114,7 @@ fn point_of(x_bits: u64, samples: &[Sample]) -> Option<Point> {
     let values = samples.iter().map(|sample| sample.value);
     Some(Point {
         x: f64::from_bits(x_bits),
-        y: mean_of(samples)?,
+        y: mean_of_samples(samples)?,
         range: is_repeated.then_some(range),
         repeats: if is_repeated { values.collect() } else { Vec::new() },
         tone: None,

@@ -3,13 +3,12 @@
 
 use analysis::compare::{
     ComparedStep, DesignedEffects, Effect, Effects, HalfNormal, InteractionEffect, Sample,
-    THROUGHPUT,
+    THROUGHPUT, mean_of_samples,
 };
 use analysis::figures::throughput;
 use record::{CellKey, Design, DesignedTarget};
 
 use super::curves::{ends, points, widened};
-use crate::model::comparison::mean_of;
 use crate::model::matrix::StepHead;
 use crate::model::operations::unit;
 use crate::model::worth::comparable;
@@ -116,7 +115,7 @@ fn main_effect_chart(
 
 /// Returns the point of a level: the mean of the repeats; `None` without any.
 fn level_point(at: usize, values: &[Sample]) -> Option<Point> {
-    let mut point = Point { x: at as f64, y: mean_of(values)?, ..Point::default() };
+    let mut point = Point { x: at as f64, y: mean_of_samples(values)?, ..Point::default() };
     if values.len() > 1 {
         point.repeats = values.iter().map(|sample| sample.value).collect();
     }
@@ -238,7 +237,7 @@ fn mean_of_target(board: &Board<'_>, target: &str, compared: &ComparedStep) -> O
     }
 
     let first = samples.first()?;
-    Some(Sample { value: mean_of(&samples)?, ..*first })
+    Some(Sample { value: mean_of_samples(&samples)?, ..*first })
 }
 
 /// Returns a half-normal plot for each step of a design: effects of noise lie on a line, and real

@@ -10,7 +10,7 @@ mod run_list;
 mod text;
 
 use analysis::{
-    compare::{ComparedStep, Interval, Overall, RequirementResult, Sample},
+    compare::{ComparedStep, Interval, Overall, RequirementResult, Sample, mean_of_samples},
     explain::{Answer, Finding, statement::CostGaps},
 };
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub use run::run_json;
 pub use run_list::run_list_json;
 pub use text::json_text;
 
-use crate::model::comparison::{ComparedRun, Comparison, mean_of, pairing_name};
+use crate::model::comparison::{ComparedRun, Comparison, pairing_name};
 use crate::model::metric::unit_of;
 use crate::prose::answer;
 use crate::prose::findings::cause::in_brief;
@@ -196,8 +196,8 @@ fn row_json(row: &ComparedStep) -> Value {
         "metric": row.metric,
         "unit": unit_of(&row.metric),
         "more_is_better": row.more_is_better,
-        "base_mean": mean_of(&row.base_values),
-        "mean": mean_of(&row.values),
+        "base_mean": mean_of_samples(&row.base_values),
+        "mean": mean_of_samples(&row.values),
         "base_values": values_json(&row.base_values),
         "values": values_json(&row.values),
         "ratio": row.ratio,

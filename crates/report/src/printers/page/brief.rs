@@ -2,14 +2,14 @@
 //! lines of charts.
 
 use analysis::{
-    compare::{ComparedStep, Sample, THROUGHPUT},
+    compare::{ComparedStep, Sample, THROUGHPUT, mean_of_samples},
     counted,
     figures::{Row, throughput},
 };
 use maud::{Markup, html as markup};
 use record::CellKey;
 
-use crate::model::comparison::{ComparedGroup, mean_of};
+use crate::model::comparison::ComparedGroup;
 use crate::model::matrix::{CellLine, Keys, Matrix, StepHead};
 use crate::model::number::rate_text;
 use crate::model::operations::unit;
@@ -106,7 +106,8 @@ fn means_by_load(lines: &[(&CellLine<'_>, &Row)], target: &str) -> Vec<f64> {
         }
     }
 
-    let mut means: Vec<f64> = loads.iter().filter_map(|(_, samples)| mean_of(samples)).collect();
+    let mut means: Vec<f64> =
+        loads.iter().filter_map(|(_, samples)| mean_of_samples(samples)).collect();
     means.sort_by(f64::total_cmp);
     means
 }

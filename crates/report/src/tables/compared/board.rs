@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use analysis::compare::{ComparedStep, Overall, THROUGHPUT};
+use analysis::compare::{ComparedStep, Overall, THROUGHPUT, mean_of_samples};
 use record::CellKey;
 
-use crate::model::comparison::{Comparison, mean_of};
+use crate::model::comparison::Comparison;
 use crate::model::grid::{ACROSS_MAX, Grid, NamedLine, TestLines};
 use crate::model::matrix::{CellLine, Keys, Matrix, MeasuredSteps, StepHead};
 use crate::model::names::Names;
@@ -260,7 +260,7 @@ impl<'a> Board<'a> {
         } else {
             &self.row(line, step, metric)?.values
         };
-        mean_of(samples)
+        mean_of_samples(samples)
     }
 
     /// Returns the compared metrics except throughput, in the requested order.

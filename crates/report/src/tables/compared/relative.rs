@@ -2,7 +2,7 @@
 //! and the verdict as a mark and a color.
 
 use analysis::{
-    compare::{ComparedStep, Interval, THROUGHPUT, VERDICT_METRICS, Verdict},
+    compare::{ComparedStep, Interval, THROUGHPUT, VERDICT_METRICS, Verdict, mean_of_samples},
     distinct,
     figures::{STEADINESS, TYPICAL_CPU, TYPICAL_RATE},
 };
@@ -10,7 +10,6 @@ use analysis::{
 use super::all_steps;
 use super::board::{Board, RepeatedLine};
 use super::notes;
-use crate::model::comparison::mean_of;
 use crate::model::grid::Grid;
 use crate::model::matrix::StepHead;
 use crate::model::metric::{self, decimals};
@@ -168,7 +167,9 @@ pub(crate) fn ratio_cell(row: &ComparedStep) -> Cell {
         return not_compared();
     }
 
-    let (Some(base), Some(value)) = (mean_of(&row.base_values), mean_of(&row.values)) else {
+    let (Some(base), Some(value)) =
+        (mean_of_samples(&row.base_values), mean_of_samples(&row.values))
+    else {
         return Cell::not_applicable();
     };
     let decimals = decimals(&row.metric).of([base, value]);
